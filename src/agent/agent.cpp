@@ -262,7 +262,7 @@ class Agent {
   std::optional<DevicePluginController> device_plugin_;
 };
 
-// Call after a start that failed. Removes what it made, unless there are tenants.
+// Call after a start that failed. Removes the created folders, unless there are tenants.
 void removeUnused(const NodePaths& paths, const CreatedDirs& made) {
   if (std::filesystem::exists(paths.tenants())) return;
   removeNode(paths, true);
@@ -308,7 +308,7 @@ Result<void> start(const ServeOptions& options) {
 }  // namespace
 
 Result<void> serve(const ServeOptions& options) {
-  // With a helper the group may use what this process creates, so a successor without its user's
+  // With a helper the group may use the files of this process, so a successor without its user's
   // rights can, even root without capabilities.
   umask(options.cluster && options.cluster->by_helper ? 007 : 077);
   signal(SIGPIPE, SIG_IGN);

@@ -18,7 +18,7 @@
 
 namespace divvy::agent {
 
-// What the steps of the start have in common.
+// State that the steps of the start share.
 struct Startup {
   const ServeOptions& options;
   NodePaths paths;

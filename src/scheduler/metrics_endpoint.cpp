@@ -20,7 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Looked at in one go, while whoever wants a place waits.
+// Read at a time, while pods wait for a placement.
 constexpr std::size_t kNodesAtOnce = 128;
 
 }  // namespace

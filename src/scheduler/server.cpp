@@ -193,7 +193,7 @@ class Service {
     return informers_.known() ? "" : "the cluster is not listed yet: retry";
   }
 
-  // What was bound until now may be another's doing, and what we promised another's by now.
+  // Another replica may have bound pods until now, and given away this one's reservations.
   void takeOver() {
     log::info("this replica leads now; it lists the cluster again");
     preemption_.forget();
@@ -214,7 +214,7 @@ class Service {
     return all;
   }
 
-  // Those that are told of nodes and pods once the cache is, in this order.
+  // Observers of nodes and pods, which are called after the cache, in this order.
   std::vector<ClusterObserver*> observers() {
     return {&unassigned_, &labels_,    &gate_,        &pending_,
             &resizes_,    &evictions_, &inventories_, &preemption_};
@@ -285,7 +285,7 @@ class Service {
       labels_.reconcile();
     };
     pods.trouble = logWatchTrouble("pods");
-    // A pod whose node is not known yet is looked at twice.
+    // A pod before its node would be processed twice.
     pods.behind = &nodes;
     informers_.follow("pods", std::move(pods));
   }
@@ -317,7 +317,7 @@ class Service {
     informers_.follow("resource quotas", std::move(quotas));
   }
 
-  // Reservations of those who never came to bind.
+  // Ends reservations of pods that were never bound.
   asio::awaitable<void> expire() {
     while (!stopped_) {
       asio::steady_timer pause(loop_, kExpireEvery);
@@ -375,7 +375,7 @@ class Service {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<LeaseWatcher> lease_;
   SchedulerCache cache_;
-  engine::Engine rules_;  // what can be right; it has no nodes
+  engine::Engine rules_;  // checks requests; it has no nodes
   UnassignedPodReporter unassigned_;
   Counters counts_;
   Informers informers_;

@@ -68,6 +68,15 @@ class Prose(unittest.TestCase):
         self.assertEqual(self.rules(), {"help": ["Actors"], "messages agent": ["Nobody"], "contracts kube": ["Speech"],
                                         "alerts": ["Nobody"], "chart": ["Nobody"]})
 
+    def test_comments_behind_members_are_texts_of_their_own(self):
+        members = "".join(f"  int a{at};  // the bytes of a member\n" for at in range(8))
+        self.write("src/kube/include/kube/x.h", "struct A {\n" + members + "};\n")
+        self.assertEqual(self.rules(), {})
+        # The next lines in the same column belong to the comment.
+        words = "the bytes of a member and so on"
+        self.write("src/kube/include/kube/x.h", f"int a;  // {words}\n" + f"        // {words}\n" * 4)
+        self.assertEqual(self.rules(), {"contracts kube": ["LongSentences"]})
+
     def test_a_rate_above_bar_and_list_is_refused(self):
         words = {"pages docs": 10000}
         now = {"pages docs": {rule: 0.0 for rule in prose.BARS} | {"Actors": 0.8}}

@@ -48,7 +48,16 @@ def literals(text):
 
 
 def comments(text):
-    return "\n".join(found.group(1) if (found := re.search(r"//+<?\s?(.*)", line)) else "" for line in text.split("\n"))
+    lines = text.split("\n")
+    found = [re.search(r"//+<?\s?(.*)", line) for line in lines]
+    out = [one.group(1) if one else "" for one in found]
+    for at, one in enumerate(found):
+        # A comment behind code is a text of its own, unless the next line continues it in the same column.
+        behind = one is not None and lines[at][:one.start()].strip()
+        follows = found[at + 1] if at + 1 < len(found) else None
+        if behind and not (follows and follows.start() == one.start() and not lines[at + 1][:follows.start()].strip()):
+            out[at] += "."
+    return "\n".join(out)
 
 
 def described(text):

@@ -1,5 +1,5 @@
-// Whether a whole tenant can be moved off its devices by the driver's checkpoint, and what its
-// restore needs. Pure.
+// Whether a whole tenant can be moved off its devices by the driver's checkpoint, and the needs of
+// its restore. Pure.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ struct TenantFiles {
 ContainerEdits editsFor(const TenantFiles& tenant, const Node& node, const NodePaths& paths,
                         const InstallLayout& install);
 
-// Adds the driver of real cards and these cards' device nodes, and no others: disables what a
-// toolkit would add.
+// Adds the driver of real cards and these cards' device nodes, and no others: disables the
+// additions of a toolkit.
 void addDriver(const DriverLibraries& driver, ContainerEdits* edits);
 
 // For the kubelet. The tenant's files need not exist yet. Whether its memory is ever swapped is not

@@ -93,7 +93,7 @@ void saveCosts(const std::string& path, const std::string& driver, const Context
   std::ofstream file(temporary);
   file << driver << '\n';
   for (const auto& [uuid, bytes] : costs) file << uuid << ' ' << bytes.count << '\n';
-  file.close();  // writes what is still buffered
+  file.close();  // writes buffered bytes
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
@@ -109,7 +109,7 @@ ContextCosts probeAll(const ProbeCall& call, const std::vector<std::string>& uui
     const std::uint64_t bytes = std::strtoull(child.text.c_str(), &end, 10);
     const bool answered = end != child.text.c_str() && *end == '\n';
     if (answered) costs[child.uuid] = {bytes};
-    kill(child.pid, SIGKILL);  // our own child, not yet reaped: the PID cannot be anyone else's
+    kill(child.pid, SIGKILL);  // our own child, not yet reaped: no other process can have the PID
     waitpid(child.pid, nullptr, 0);
     if (!answered) log::warn("measuring a context on " + child.uuid + " failed: " + child.text);
   }

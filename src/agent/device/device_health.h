@@ -36,8 +36,8 @@ class DeviceHealth {
   // Whether the driver reports a fault; a foreign holder or process is none.
   bool faulty(unsigned index) const;
   // "Xid 79", "Xid 48 while no agent was there, between ... and ...", "it does not answer", "pod
-  // a/b has it from another plugin", "process 12 (python3), which is nobody's, uses it"; empty: the
-  // device is good.
+  // a/b has it from another plugin", "process 12 (python3), an unmanaged process, uses it"; empty:
+  // the device is good.
   std::string why(unsigned index) const;
   // "pod a/b"; empty: no pod holds it from another plugin.
   std::string heldBy(unsigned index) const;

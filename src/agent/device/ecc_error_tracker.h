@@ -52,7 +52,7 @@ class EccErrorTracker {
     std::map<unsigned, EccErrorDelta> old;
   };
 
-  // Restores what an earlier agent knew. Call before observe().
+  // Restores the counts of an earlier agent. Call before observe().
   void recall(unsigned index, const driver::MemoryErrors& known) { cards_[index].known = known; }
   // Takes the driver's answer. An event may come a look before or after its count: only an error
   // without an event for two looks is a missed fault. In the first look, no event was possible.

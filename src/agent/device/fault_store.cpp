@@ -183,7 +183,7 @@ void saveKnown(const std::string& path, const PersistedDeviceState& known) {
     ++lines;
   }
   file << "end " << lines << '\n';
-  file.close();  // writes what is still buffered
+  file.close();  // writes buffered bytes
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 

@@ -9,8 +9,8 @@
 namespace divvy::agent {
 
 // On simulated nodes opens the driver installed beside this program: the state of its cards is
-// under paths.cards(). Sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name what is
-// missing and what is accepted.
+// under paths.cards(). Sets SIMGPU_PROFILE and SIMGPU_DIR in this process. Errors name the missing
+// part and the accepted values.
 Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
                                 const InstallLayout& install);
 // Absolute path of libcuda for tenants; empty: their loader chooses.

@@ -21,7 +21,7 @@ std::string capacityShortfall(const Decision& decision, const std::vector<Device
       if (one.uuid != at->info.uuid) continue;
       sum = sum + one.reserve;
       rounded = rounded + mib(1);
-      // Who should have gone is to be named.
+      // A tenant that should have ended is named first.
       const bool graver = most == nullptr || (one.over && !most->over) ||
                           (one.over == most->over && one.reserve > most->reserve);
       if (graver) most = &one;

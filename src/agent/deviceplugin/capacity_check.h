@@ -28,7 +28,7 @@ std::string capacityShortfall(const Decision& decision, const std::vector<Device
                               const std::vector<DeviceTerms>& terms,
                               const std::vector<HeldCapacity>& holdings);
 
-// What tenants hold of one device.
+// The use of one device by tenants.
 struct DeviceAllocation {
   Bytes memory;
   unsigned tenants = 0;

@@ -25,7 +25,7 @@ namespace divvy::agent {
 // Only on the loop's thread.
 class CapacityPublisher {
  public:
-  // What it refers to outlives this object.
+  // Its references outlive this object.
   struct Inputs {
     const ClusterNode& cluster;
     const std::vector<ExtendedResource>& resources;
@@ -37,14 +37,14 @@ class CapacityPublisher {
   };
   explicit CapacityPublisher(const Inputs& inputs) : inputs_(inputs) {}
 
-  // What updateFull() changed.
+  // The change by updateFull().
   enum class Change : std::uint8_t {
     kNone,
     kFull,      // full()
     kWithheld,  // offers(), and perhaps full()
   };
   // Looks for devices that became full or have room again. Does nothing until the Node object and
-  // the list of pods are known; with a single resource, whose allocations the kubelet counts
+  // the list of pods are known; with a single resource, because the kubelet counts its allocations
   // itself; and in Volcano's dialect, because its scheduler does not wait for device IDs.
   Change updateFull();
   // Recomputes which device IDs are withheld, and which are held by pods. Call when devices became

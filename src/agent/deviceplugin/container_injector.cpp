@@ -39,7 +39,7 @@ ContainerInjector::ContainerInjector(const ClusterNode& cluster, const Node& nod
 
 Result<void> ContainerInjector::open() {
   if (folder_.dir().empty()) return {};
-  // Also where mounts are wanted: pods that were given a name before need what stands under it.
+  // Also with mounts: pods that got a CDI name earlier need the specification of that name.
   const Result<void> opened = folder_.open();
   if (!opened && wanted_ == InjectionMode::kCdi) return Error(opened.error()).context("--cdi-dir");
   if (!opened && wanted_ == InjectionMode::kAuto)
@@ -91,7 +91,7 @@ void ContainerInjector::decide(bool by_cdi, const std::string& why) {
 Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
   const ContainerEdits ours = editsFor({tenant.dir, true}, node_, paths_, install_);
   if (node_.simulated()) return cdiSpec(kPodCdiKind, tenant.record.id, ours);
-  // What a toolkit would add by itself is called off: its own words for these cards are used.
+  // A toolkit must add nothing by itself: the driver's CDI entries of these cards are used.
   ContainerEdits edits = ours;
   edits.environment["NVIDIA_VISIBLE_DEVICES"] = "void";
   const Result<std::string> driver = findDriverSpec({kStaticCdi, folder_.dir()});
@@ -106,21 +106,21 @@ Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
 Result<void> ContainerInjector::prepare(Tenant& tenant) {
   const auto given = unproven_.find(tenant.record.id);
   const bool named = given != unproven_.end() || by_cdi_;
-  // That it runs was said of who had these devices before.
+  // The earlier container of these devices was seen to run, not this one.
   if (given != unproven_.end()) given->second = false;
   if (named && !refusal_.empty()) return Error{ErrorCode::kUnavailable, refusal_};
   if (!folder_.isOpen()) return {};
   const Result<std::string> spec = specOf(tenant);
   Result<void> written = spec ? folder_.write(tenant.record.id, *spec) : spec.error();
   if (written) {
-    // Its note says so: whoever takes it over removes the file with it.
+    // The record names the file: an agent that removes the tenant removes the file with it.
     tenant.record.cdi_file = folder_.fileOf(tenant.record.id);
     written = saveRecord(tenant.dir, tenant.record);
   }
-  // Whoever comes next need not be told a name that nothing stands under.
+  // The next container must not get a name without a specification.
   if (!written) weigh();
   if (written || named) return written;
-  // Nobody was given its name, as far as we know.
+  // No container got its name, as far as the agent knows.
   log::warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
   return {};
 }

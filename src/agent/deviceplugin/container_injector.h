@@ -40,7 +40,7 @@ class ContainerInjector {
   void gaveName(const std::string& tenant) { unproven_[tenant] = false; }
   // Prepares the start of a container of that tenant. On an error the container must not start.
   Result<void> prepare(Tenant& tenant);
-  // The pod's status says that the container runs or has run.
+  // The pod's status shows that the container runs or has run.
   void runs(const std::string& tenant);
   // Checks whether specs were read. Call once a second. `living`: IDs of tenants.
   void poll(const std::set<std::string>& living);

@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 // How long the watch may be behind the kubelet until it shows a pod.
 constexpr std::chrono::seconds kPodDelay{5};
-// How long a pod's status may be behind what the kubelet knows of its containers.
+// The most that a pod's status may be behind the kubelet's state of its containers.
 constexpr std::chrono::seconds kStatusDelay{15};
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{400};
@@ -190,7 +190,7 @@ Result<bool> ContainerStarter::createTenant(const json::value& object, const kub
       podShare(pod, held, inputs_.cluster.name, devices, tenants.capacity().cards());
   if (!share) return share.error();
   const std::string id = tenantIdFor(held.ids, held.resource);
-  // Before earlier tenants of the pod end: what they have counts as the pod's.
+  // Before earlier tenants of the pod end: their devices count as the pod's.
   const Result<void> open = openTo(share->decision, devices, devicesOfPod(tenants, pod.meta.uid));
   endEarlierTenants(tenants, pod, held.container, id);
   if (const TenantPtr there = tenants.find(id); there != nullptr) {

@@ -36,7 +36,7 @@ struct DeviceIds {
 // Only on the loop's thread.
 class ContainerStarter {
  public:
-  // What it refers to outlives the loop's last run.
+  // Its references outlive the loop's last run.
   struct Inputs {
     asio::io_context& loop;
     const ClusterNode& cluster;

@@ -39,7 +39,7 @@ struct PrivilegedAccess {
   std::shared_ptr<helper::Client> link;  // to the helper; null: this process has the privileges
 };
 
-// What it refers to outlives the loop's last run.
+// Its references outlive the loop's last run.
 struct DevicePluginInputs {
   asio::io_context& loop;
   ClusterNode cluster;

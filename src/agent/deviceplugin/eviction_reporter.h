@@ -22,7 +22,7 @@ class EvictionReporter {
                    const PodTracker& pods, NodePublisher& node)
       : tenants_(tenants), monitor_(monitor), pods_(pods), node_(node) {}
 
-  // Call once a second. Publishes what has changed.
+  // Call once a second. Publishes the changes.
   void update();
   // Takes the scheduler's notices from the pod. Notices that cannot be decoded are taken as none.
   void podChanged(const kube::Pod& pod);

@@ -18,7 +18,7 @@ namespace divvy::agent {
 // Only on the loop's thread.
 class ForeignAllocationMonitor {
  public:
-  // What it refers to outlives the loop's last run.
+  // Its references outlive the loop's last run.
   struct Inputs {
     const Inventory& inventory;
     const std::set<std::string>& resources;  // of the device plugin

@@ -17,8 +17,8 @@ class FullDeviceDebouncer {
  public:
   // How long a device is full before the node publishes it: short changes are not written.
   static constexpr std::uint64_t kStaysMs = 10'000;
-  // How long the node publishes it before the kubelet is told: a pod that was bound earlier has
-  // arrived by then.
+  // How long the node publishes it before the kubelet learns of it: a pod that was bound earlier
+  // has arrived by then.
   static constexpr std::uint64_t kKnownMs = 5'000;
 
   // `full`: UUIDs of full devices; `said`: UUIDs that the node publishes as full; `now_ms`: of a

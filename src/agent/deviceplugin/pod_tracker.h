@@ -31,7 +31,7 @@ struct TrackedPod {
 // Only on the loop's thread.
 class PodTracker {
  public:
-  // What it refers to outlives the loop's last run.
+  // Its references outlive the loop's last run.
   struct Inputs {
     asio::io_context& loop;
     const ClusterNode& cluster;

@@ -14,7 +14,7 @@ std::string cardOf(const std::string& unit) {
   return unit.substr(0, unit.find("::"));
 }
 
-// What can be given, card by card; none of it twice.
+// The available device IDs, card by card; each is given once.
 class Stock {
  public:
   explicit Stock(const kubelet::PreferredAllocationQuery& ask) : most_(ask.count) {
@@ -56,8 +56,8 @@ std::uint32_t scoreBetween(const kube::DeviceScores& scores, const std::string& 
   return found == scores.end() ? 0 : found->second;
 }
 
-// Adds cards one by one, each the best beside those that are there, and says what all pairs come
-// to.
+// Adds cards one by one, each the best beside those that are there, and returns the sum over all
+// pairs.
 std::uint64_t fill(const kube::DeviceScores& scores, Stock* stock) {
   std::uint64_t sum = 0;
   while (!stock->full() && !stock->left().empty()) {
@@ -128,7 +128,7 @@ std::vector<WaitingContainer> waitingOf(const kube::Pod& pod,
 std::vector<std::string> unitsByScore(const kubelet::PreferredAllocationQuery& ask,
                                       const kube::DeviceScores& scores) {
   Stock plain(ask);
-  // What fits best depends on where one begins.
+  // The best choice depends on the first card.
   const auto first = plain.left();
   std::uint64_t most = fill(scores, &plain);
   std::vector<std::string> best = plain.give();

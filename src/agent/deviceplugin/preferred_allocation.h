@@ -1,5 +1,5 @@
 // Chooses the device IDs for a container: those of the cards in its assignment.
-// The kubelet does not say which container the IDs are for, and need not follow the answer. IDs
+// The kubelet does not state which container the IDs are for, and need not follow the answer. IDs
 // only count, so no choice is wrong. With the right IDs, PodResources and its monitors name the
 // card that a container uses. Pure but for a lock; any thread.
 #pragma once
@@ -43,7 +43,7 @@ class PreferredAllocation {
  public:
   explicit PreferredAllocation(kube::DeviceScores scores) : scores_(std::move(scores)) {}
 
-  // Replaces what was known of that pod. Pods are served in the order of their first call, as by
+  // Replaces the data of that pod. Pods are served in the order of their first call, as by
   // the kubelet.
   void waits(const std::string& uid, std::vector<WaitingContainer> containers);
   void forget(const std::string& uid);

@@ -31,7 +31,7 @@ std::string rivalOf(const std::string& resource) {
   return "nvidia-" + resource.substr(kNvidias.size()) + ".sock";
 }
 
-// `own`: so many of them count all devices. Whose plugin serves those serves the same devices.
+// `own`: so many of them count all devices. Another plugin for those serves the same devices.
 void addRivals(std::size_t own, std::vector<ExtendedResource>* names) {
   std::vector<std::string> all;
   bool shared = false;
@@ -74,7 +74,7 @@ std::vector<ExtendedResource> countedNames(const ClusterNode& cluster,
   std::set<std::string> profiles;
   for (const Device& device : devices) profiles.insert(profileOf(device));
   profiles.erase("");
-  // Who asks for an instance by its profile has it alone.
+  // A container that requests an instance by its profile has it alone.
   if (!cluster.instances_prefix.empty())
     for (const std::string& profile : profiles)
       add(cluster.instances_prefix + profile, 1,

@@ -14,7 +14,7 @@ constexpr int kNoNuma = -1;
 // How long a kubelet waits for preferred device IDs.
 constexpr std::chrono::milliseconds kPreferWait{250};
 constexpr std::chrono::milliseconds kFirstPause{1};
-// After this time a resource is taken as counted, although the kubelet does not say so.
+// After this time a resource is taken as counted, although the kubelet does not confirm it.
 constexpr std::chrono::seconds kCountWait{10};
 constexpr std::chrono::milliseconds kLongestPause{100};
 
@@ -151,7 +151,7 @@ void ResourceRegistration::prefer(const std::string& resource,
   });
 }
 
-// The kubelet hears of a pod when the agent does, or a little before.
+// The kubelet learns of a pod with the agent, or a little before.
 asio::awaitable<void> ResourceRegistration::preferLater(
     std::string resource, kubelet::PreferredAllocationQuery ask,
     kubelet::ReplyCallback<std::vector<std::string>> answer) {

@@ -29,7 +29,7 @@ namespace divvy::agent {
 // answered there at once, or posted to the loop.
 class ResourceRegistration {
  public:
-  // What it refers to outlives this object and the loop's last run.
+  // Its references outlive this object and the loop's last run.
   struct Inputs {
     asio::io_context& loop;
     const ClusterNode& cluster;

@@ -145,7 +145,7 @@ asio::awaitable<std::string> TimesliceProbe::ask() {
   asio::steady_timer limit(loop_, kTrialLimit);
   std::variant<std::string, std::tuple<error_code>> first =
       co_await (readAll(pipe) || limit.async_wait(kNoThrow));
-  kill(pid, SIGKILL);  // our own child, not yet reaped: the PID cannot be anyone else's
+  kill(pid, SIGKILL);  // our own child, not yet reaped: no other process can have the PID
   waitpid(pid, nullptr, 0);
   const std::string* text = std::get_if<std::string>(&first);
   const std::size_t end = text == nullptr ? std::string::npos : text->find('\n');

@@ -15,7 +15,7 @@ std::uint64_t swappedOf(const TenantView& tenant) {
   return sum;
 }
 
-// That, and what is still to go.
+// Swapped-out memory, and memory that still has to be swapped out.
 std::uint64_t leavingOf(const TenantView& tenant) {
   std::uint64_t sum = 0;
   for (const ShareView& share : tenant.shares)

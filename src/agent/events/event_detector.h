@@ -14,7 +14,7 @@ namespace divvy::agent {
 class EventDetector {
  public:
   // Returns the events since the last call. Only the memory fields of `node` are used. Tenants of
-  // the first call have no past: an earlier agent reported what their counters hold.
+  // the first call have no past: an earlier agent reported the values of their counters.
   std::vector<EventView> detect(const Snapshot& node, std::uint64_t now_ms);
 
  private:

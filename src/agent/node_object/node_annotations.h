@@ -16,7 +16,7 @@ namespace divvy::agent {
 // By key. An empty value: the annotation is absent, or to be removed.
 using Annotations = std::map<std::string, std::string>;
 
-// What parts of the agent have the node publish.
+// State of parts of the agent that the node publishes.
 struct PublishedState {
   std::set<std::string> counted;  // resources that the kubelet has counted
   // Whether devices that other plugins' pods hold are known. Before, such a device could be
@@ -27,7 +27,7 @@ struct PublishedState {
   kube::ChangeResults resizes;
 };
 
-// What the publisher knows itself.
+// Facts of the publisher itself.
 struct DeviceFacts {
   const std::set<std::string>& resources;  // of the device plugin
   const std::string& nics;                 // value of kube::kNicsKey

@@ -21,8 +21,8 @@ class NodeCapacity {
 
   // Sets the capacity that the status shall have.
   void want(Amounts wanted) { wanted_ = std::move(wanted); }
-  // Takes what the Node object has: the capacity, and the resources that an agent announced and
-  // that are to be removed. The annotation may have another author, so resources of the device
+  // Takes the values of the Node object: the capacity, and the resources that an agent announced
+  // and that are to be removed. The annotation may have another author, so resources of the device
   // plugin and names without '/' are never removed.
   void onNodeUpdate(const kube::Node& node);
   // The status was written with these amounts, and without the resources that were to be removed.

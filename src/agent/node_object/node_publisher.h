@@ -1,4 +1,4 @@
-// Publishes the node's devices, and what the agent knows of its pods, on the Node object. Private.
+// Publishes the node's devices, and the agent's data of its pods, on the Node object. Private.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ namespace divvy::agent {
 // Only on the loop's thread.
 class NodePublisher {
  public:
-  // What it refers to outlives the loop's last run.
+  // Its references outlive the loop's last run.
   struct Inputs {
     asio::io_context& loop;
     const ClusterNode& cluster;
@@ -34,7 +34,7 @@ class NodePublisher {
     const TenantManager& tenants;
     NodeApiClient& api;
     const ShutdownState& shutdown;
-    // Returns what other parts publish. Called whenever annotations are compared or written.
+    // Returns the state of other parts. Called whenever annotations are compared or written.
     std::function<PublishedState()> state;
     // Called for each version of the Node object, with containerRuntimeVersion and kubeletVersion
     // of its status.nodeInfo.
@@ -49,7 +49,7 @@ class NodePublisher {
   void setAssignedPods(const std::set<std::string>& assigned);
   // Begins to follow the Node object. Call once, after describeDevices().
   void follow();
-  // Starts to write the annotations and the status that differ from what the node has. Does nothing
+  // Starts to write the annotations and the status that differ from those of the node. Does nothing
   // until the Node object is known. Failed writes are logged and repeated.
   void publish();
 

@@ -17,7 +17,7 @@ namespace divvy::agent {
 // Only on the loop's thread.
 class NodeStatusWriter {
  public:
-  // What it refers to outlives the loop's last run.
+  // Its references outlive the loop's last run.
   struct Inputs {
     asio::io_context& loop;
     const ClusterNode& cluster;

@@ -15,15 +15,15 @@ constexpr const char* kRegister = "hami.io/node-nvidia-register";
 constexpr const char* kScores = "hami.io/node-nvidia-score";
 constexpr const char* kAllocated = "hami.io/vgpu-devices-allocated";
 
-// Volcano answers whatever else is said with the time, as a question, and takes a node off whose
-// question is older than a minute: its agent would have to write as often. A question that is never
-// old has it write nothing. That the agent is alive it sees by the kubelet's count of devices.
+// Volcano replaces other values by the time, as a question, and takes off nodes with a question
+// older than a minute: the agent would have to write as often. With a question that is never old it
+// writes nothing. It knows from the kubelet's count of devices that the agent is alive.
 constexpr std::string_view kNeverOld = "Requesting_2999.12.31 23:59:59";
 
-// Behind the second, which Volcano reads and makes nothing of (a fraction): whose pods are here.
+// A hash of the pods here, as the fraction of the second, which Volcano reads and ignores.
 // Its books of a node count a pod that it has just placed twice, and one that is gone still once,
 // until the node changes; its own plugin's writes, every half a minute, hide that. Source:
-// its 1.10, NodeInfo.CloneOthers, whose devices sessions and cache share, and setNode.
+// its 1.10, NodeInfo.CloneOthers, with devices that sessions and cache share, and setNode.
 std::string handshakeFor(const std::set<std::string>& lodgers) {
   std::string all;
   for (const std::string& uid : lodgers) all += uid + "\n";
@@ -56,11 +56,11 @@ std::map<std::string, std::string> registrationIn(
   if (dialect == Dialect::kHami) return {{kRegister, kube::encode(devices)}, {kScores, scores}};
   std::string text = kube::encodeVolcano(devices);
   const std::string handshake = text.empty() ? "" : handshakeFor(lodgers);
-  // Which pod has what is not told by turns here, so that nobody has to wait for his.
+  // Pods' devices are not published in turns here, so no pod has to wait for its turn.
   return {{kube::kVolcanoRegister, std::move(text)},
           {kube::kVolcanoHandshake, handshake},
           {kube::kVolcanoLock, ""},
-          // Nobody else is to place on them.
+          // No other scheduler may place pods on them.
           {kRegister, ""},
           {kScores, ""}};
 }

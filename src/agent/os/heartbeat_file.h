@@ -1,5 +1,5 @@
-// When an agent last watched a node's tenants: the next agent cannot know what they did after that.
-// Private.
+// When an agent last watched a node's tenants: the next agent cannot know their activity after
+// that. Private.
 #pragma once
 
 #include <string>

@@ -99,7 +99,7 @@ Held heldByNone(const Card& card, const std::vector<AllocationOwner>& holders) {
   return rest;
 }
 
-// Adopts tenants with use by hour one by one; `rest` becomes what the others hold.
+// Adopts tenants with use by hour one by one; `rest` becomes the use of the others.
 Result<void> adoptByDay(const Card& card, engine::Engine* engine, Held* rest) {
   std::size_t number = 0;
   for (const DailyUsage& one : card.by_day) {

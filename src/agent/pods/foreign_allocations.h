@@ -31,7 +31,7 @@ struct ForeignAllocations {
 // Returns the holders of cards. `held`: all entries of PodResources.
 // A device ID names a card by UUID, alone, or followed by "::N" (NVIDIA's plugin with time-slicing,
 // and ours) or "-N" (HAMi's).
-// IDs of ours only count. A pod whose IDs of ours are under another resource, or from another
+// IDs of ours only count. A pod with IDs of ours under another resource, or from another
 // scheduler, holds the cards of its shares. HAMi's IDs also only count: the pod holds the cards of
 // its assignment, if it has one.
 // An ID is ours only with "::N", for a pod that our scheduler placed, and under one of `resources`

@@ -33,7 +33,7 @@ Result<PodAllocation> podShare(const kube::Pod& pod, const kubelet::PodDevices& 
                                const std::vector<Card>& cards);
 
 // kUnavailable: the decision has an excluded card, and the pod has nothing of it (`has`: UUIDs). A
-// pod keeps what it has.
+// pod keeps its cards.
 Result<void> openTo(const Decision& decision, const std::vector<Device>& devices,
                     const std::set<std::string>& has);
 

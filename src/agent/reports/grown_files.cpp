@@ -21,7 +21,7 @@ struct Writable {
 constexpr Writable kWritable[] = {{"report", sizeof(ledger::ReportPage)},
                                   {"work", sizeof(ledger::WorkPage)},
                                   {"swap", sizeof(ledger::SwapPage)}};
-// What a file system may add: whole blocks, and blocks that say where the others are.
+// Space that a file system may add: whole blocks, and blocks that index the others.
 constexpr std::uint64_t kSlack = 256u << 10;
 constexpr std::uint64_t kStatBlock = 512;  // stat(2): st_blocks
 
@@ -63,8 +63,8 @@ void FileTruncator::run() {
     const GrownFile file = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    // Also to the size that it has: that frees what was allocated beyond its end. What cannot be
-    // cut is found, and told, again.
+    // Also to the size that it has: that frees blocks beyond its end. A file that cannot be cut is
+    // found, and reported, again.
     static_cast<void>(ftruncate(file.fd.get(), static_cast<off_t>(file.made.count)) == 0);
   }
 }

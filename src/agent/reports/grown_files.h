@@ -1,5 +1,5 @@
-// Files that a tenant's processes write. They may grow until the node's file system is full; what
-// exceeds the size that the agent made is cut. Private.
+// Files that a tenant's processes write. They may grow until the node's file system is full; bytes
+// beyond the size that the agent made are cut. Private.
 #pragma once
 
 #include <condition_variable>

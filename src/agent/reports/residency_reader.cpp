@@ -16,12 +16,12 @@ Bytes bounded(std::uint64_t bytes) {
 
 std::uint64_t perSecond(std::uint64_t before, std::uint64_t now, double seconds) {
   if (now <= before || seconds <= 0) return 0;
-  // What a tenant counted in a moment may be more a second than an integer holds.
+  // A tenant's count in a moment may give a rate that no integer holds.
   const double rate = static_cast<double>(now - before) / seconds;
   return rate < static_cast<double>(kMax) ? static_cast<std::uint64_t>(rate) : kMax;
 }
 
-// Who has nothing that could be swapped has not asked his driver.
+// A process without swappable memory has not queried its driver.
 HostMapping hostMapping(const ledger::SwapSample& sample) {
   if ((sample.state & ledger::kSwapMapsHost) == 0) {
     const bool any = std::any_of(sample.device.begin(), sample.device.end(),

@@ -58,7 +58,7 @@ class ResidencyReader {
   // kNotFound: the tenant is not swapped.
   static Result<ResidencyReader> open(const std::filesystem::path& tenant_dir, unsigned devices);
 
-  // No value exceeds what a device can have.
+  // No value exceeds the memory of a device.
   ResidencySummary read(const Slots& slots) const;
   // Ends one window of rates and begins the next.
   void sample(const Slots& slots, std::chrono::steady_clock::time_point now);

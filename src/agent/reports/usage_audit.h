@@ -25,7 +25,7 @@ class UsageAudit {
  public:
   // Compares percentages of a device's time. `charged`: since the last call. `seen`: measured by
   // the driver, an average over two seconds that ended a while ago.
-  // A tenant whose turns last seconds is charged everything at once and nothing after. `seen` is
+  // A tenant with turns of seconds is charged everything at once and nothing after. `seen` is
   // therefore compared with the largest of the last charge and the averages of two adjacent charges
   // among the last kAges. Returns true if the verdict changed.
   bool compare(int charged, int seen);

@@ -193,8 +193,8 @@ asio::awaitable<Reply> ApiServer::run(SessionPtr session, RunRequest request) {
   request.ask.unswappable = !arbiterGates(enforcement->backend);
   PlacementDecision decided = decide(request);
   Decision& decision = decided.decision;
-  // A request that may wait does not overtake queued ones; a request that may not wait takes what
-  // is free.
+  // A request that may wait does not overtake queued ones; a request that may not wait takes free
+  // capacity.
   if (decision.fits() && (!request.wait || queue_.empty()))
     co_return grant(request, decided, session->peer);
   if (!request.wait || decision.impossible) {

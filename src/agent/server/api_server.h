@@ -77,7 +77,7 @@ class ApiServer {
   void record(const RunRequest& request, const PlacementDecision& decided,
               snapshot::RequestOutcome outcome, const std::string& id);
   Result<Enforcement> choose(const RunRequest& request) const;
-  // An error: a container cannot be given what it needs.
+  // An error: a container cannot get its mounts or devices.
   Result<GrantedReply> granted(const Tenant& tenant, const RunRequest& request);
   Reply grant(const RunRequest& request, const PlacementDecision& decided, int peer);
   Reply refuse(const RunRequest& request, const Decision& decision, int peer) const;

@@ -24,7 +24,7 @@ constexpr OfCards kCards[] = {
        if (card.used == 0 && card.utilisation < 0) return std::nullopt;
        return static_cast<double>(card.used);
      }},
-    // In percent, although the name says ratio.
+    // In percent, although the name is ratio.
     {"hami_host_gpu_utilization_ratio", "HostCoreUtilization",
      [](const DeviceView& card) -> Value {
        if (card.utilisation < 0) return std::nullopt;

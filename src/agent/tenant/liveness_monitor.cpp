@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kRecheck{100};
 constexpr unsigned kEmptyScans = 2;
 // Slots that are kept free for processes to come.
 constexpr unsigned kFreeSlots = 48;
-// Of one tenant, between two turns of the loop.
+// For one tenant, between two turns of the loop.
 constexpr unsigned kReapsPerTurn = 64;
 constexpr unsigned kReapTries = 8;
 constexpr unsigned kFoundPerSweep = 256;

@@ -18,7 +18,7 @@ namespace divvy::agent {
 // Only on the agent's one thread. Writes `liveness` of tenants.
 class LivenessMonitor {
  public:
-  // What the monitor needs; all outlive it.
+  // References of the monitor; all outlive it.
   struct Context {
     asio::io_context& loop;
     const TenantTable& table;

@@ -23,7 +23,7 @@ class MemoryOvercommit {
                    PlacementCapacity& capacity, arbiter::ArbiterManager& arbiters)
       : table_(table), inventory_(inventory), capacity_(capacity), arbiters_(arbiters) {}
 
-  // Takes what an earlier agent left in the tenant's record and pages: whether the tenant is
+  // Takes an earlier agent's values from the tenant's record and pages: whether the tenant is
   // checkpointed, and overcommit and budget of its devices, where no option sets them.
   void inheritConfig(Tenant& tenant);
   // Creates all swap files of a pod's tenant: a container's mounts are chosen before it is known
@@ -33,21 +33,21 @@ class MemoryOvercommit {
   Result<void> writeConfig(Tenant& tenant);
   // Sends the tenant's memory entitlement to the arbiter.
   void updateEntitlement(const Tenant& tenant);
-  // Updates the arbiter's budgets of devices whose memory is promised more than once. `new_sample`:
-  // a second has passed since the last one.
+  // Updates the arbiter's budgets of devices with memory that is promised more than once.
+  // `new_sample`: a second has passed since the last one.
   void updateBudgets(bool new_sample);
-  // Samples activity and swap rates of tenants, and updates the budgets of devices whose memory is
-  // promised more than once. Memory that unmanaged processes use is left out of a budget.
-  // First called when recovered tenants and their processes are known; then once a second.
+  // Samples activity and swap rates of tenants, and updates the budgets of devices with memory that
+  // is promised more than once. Memory that unmanaged processes use is left out of a budget. First
+  // called when recovered tenants and their processes are known; then once a second.
   void updateResidency();
 
-  // What a checkpoint needs to know about each of the tenant's devices.
+  // A checkpoint's data of each of the tenant's devices.
   std::vector<DeviceFootprint> footprints(const Tenant& tenant) const;
   // Records the tenant's checkpoint phase and status. The record is saved before the arbiter is
   // notified.
   Result<void> noteCheckpoint(Tenant& tenant, CheckpointPhase phase,
                               const CheckpointStatus& status);
-  // Nothing for a device whose memory is promised once.
+  // Nothing for a device with memory that is promised once.
   std::optional<arbiter::ResidencyBudgetStats> residency(unsigned device) const {
     return arbiters_.device(device);
   }

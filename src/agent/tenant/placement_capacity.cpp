@@ -33,7 +33,7 @@ bool keepsPinned(const Tenant& tenant, Priority asker) {
   return tenant.memory.checkpoint().bar != Ineligibility::kNone || tenant.record.priority > asker;
 }
 
-// What the tenant takes of its cards, as a request of priority `asker` sees it.
+// The tenant's use of its cards, as a request of priority `asker` sees it.
 engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Priority asker) {
   engine::Allocation held;
   held.id = engine::RequestId(tenant.record.id);
@@ -44,8 +44,8 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
     const ShareRecord& share = tenant.record.shares[i];
     const auto use = uses.find(share.uuid);
     const Bytes used = use == uses.end() ? Bytes{} : use->second.inside + use->second.outside;
-    // After a shrink a tenant may use more than its share. Its own report counts up to what it was
-    // ever given.
+    // After a shrink a tenant may use more than its share. Its own report counts up to the most
+    // that it ever had.
     const Bytes reserved = std::max(share.reserve, std::min(used, mostUsed(tenant.record, share)));
     Card terms;
     if (const Device* device = inventory.deviceOf(share.uuid)) terms.context = device->context;
@@ -70,7 +70,7 @@ engine::Allocation heldBy(const Tenant& tenant, const Inventory& inventory, Prio
   return held;
 }
 
-// What is on the cards now, as tenants report it.
+// Memory on the cards now, as tenants report it.
 Resident residentOf(const std::map<std::string, TenantPtr>& tenants) {
   Resident resident;
   for (const auto& [id, tenant] : tenants) {

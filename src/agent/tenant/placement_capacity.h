@@ -1,4 +1,4 @@
-// What tenants hold of this node's devices, as placement sees it. Private.
+// Tenants' use of this node's devices, as placement sees it. Private.
 #pragma once
 
 #include <cstdint>

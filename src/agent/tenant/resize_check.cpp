@@ -16,7 +16,7 @@ std::string nameOf(const Card& card) {
 
 Result<void> checkContext(const Card& card, const ShareRecord& old, const ShareRecord& wanted,
                           bool inside) {
-  // Who has so little may keep it, and be changed in other ways.
+  // A tenant with so little may keep it, and be changed in other ways.
   if (!inside || wanted.limit == old.limit || wanted.limit >= card.context) return {};
   return Error{ErrorCode::kUsage, nameOf(card) + formatBytes(wanted.limit) +
                                       " is less than one context needs there (" +

@@ -63,7 +63,7 @@ class TenantActivity {
   // Opens the activity pages in the tenant's directory. On an error nothing has changed.
   Result<void> open(const std::string& dir);
   bool isOpen() const { return reader_.has_value(); }
-  // Takes what the tenant's processes in these slots report. Requires isOpen().
+  // Takes the reports of the tenant's processes in these slots. Requires isOpen().
   void sample(const ActivityReader::Slots& slots);
   // Takes a sample from elsewhere. `last_launch_ms`: see LastActivity.
   void note(bool at_work, std::uint64_t last_launch_ms, std::uint64_t now_ms) {

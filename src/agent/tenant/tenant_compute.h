@@ -39,7 +39,7 @@ class TenantCompute {
   void openActivity(Tenant& tenant) const;
   // Whether reportsActivity() holds and the tenant's gate reports all of its work.
   bool activityKnown(const Tenant& tenant) const;
-  // Nothing for a tenant that is broken, or whose compute another backend enforces.
+  // Nothing for a broken tenant, or one with compute under another backend.
   std::optional<arbiter::TenantStats> figures(const Tenant& tenant) const {
     return arbiters_.stats(tenant.record.id);
   }

@@ -1,4 +1,4 @@
-// Events of shares: which tenant had what, when, and at which request. Pure. Private.
+// Events of shares: tenant, devices, time and request. Pure. Private.
 //
 // `by`: the requester, in words; empty: none, or unknown.
 #pragma once
@@ -19,7 +19,7 @@ std::optional<EventView> changedEvent(const TenantRecord& before, const TenantRe
 // A change was requested and refused.
 EventView unchangedEvent(const TenantRecord& record, std::string reason, std::string by);
 EventView endedEvent(const TenantRecord& record, std::int64_t now_ms);
-// A request was refused and no tenant was made. `name`: the tenant's name, or what stands for it.
+// A request was refused and no tenant was made. `name`: the tenant's name, or its substitute.
 EventView turnedAwayEvent(std::string name, std::string reason, std::string by);
 
 // Words for a process that sent its request itself.

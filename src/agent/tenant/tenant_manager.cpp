@@ -21,8 +21,8 @@
 namespace divvy::agent {
 namespace {
 
-// Slots of a new tenant: what is ready is looked at, and mapped, as long as the tenant lives, and
-// most have a few processes.
+// Slots of a new tenant: ready slots are read, and mapped, as long as the tenant lives, and most
+// tenants have a few processes.
 constexpr unsigned kFirstSlots = 64;
 constexpr std::size_t kIdLength = 6;
 constexpr std::uint64_t kPermille = 1000;
@@ -101,8 +101,8 @@ ledger::TenantSpec ledgerSpecOf(const TenantRecord& record, const Decision& deci
   return spec;
 }
 
-// Removes what is left under this name, or moves foreign files aside: a pod's tenant is named after
-// its device IDs, and what is left would keep out every container that gets them. kIo: neither is
+// Removes files left under this name, or moves foreign files aside: a pod's tenant is named after
+// its device IDs, and such files would keep out every container that gets them. kIo: neither is
 // possible.
 Result<void> clearLeftovers(const std::string& dir) {
   if (access(dir.c_str(), F_OK) != 0) return {};

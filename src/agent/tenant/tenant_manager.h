@@ -74,7 +74,7 @@ class TenantManager {
 
  private:
   void recover(const std::string& id);
-  // Keeps a tenant whose record is lost until it is released. Where the pages leave a value open,
+  // Keeps a tenant with a lost record until it is released. Where the pages leave a value open,
   // the choice frees nothing.
   void keepUnrecorded(const TenantPtr& tenant);
   // Creates the tenant's directory. The record must be complete except for the shares.

@@ -1,5 +1,5 @@
-// Tells the rest of the agent what became of tenants: events for users, and that capacity may have
-// become free. Private.
+// Notifies the rest of the agent about tenants: events for users, and that capacity may have become
+// free. Private.
 #pragma once
 
 #include <functional>

@@ -21,8 +21,8 @@ namespace divvy::agent {
 
 struct ShareRecord {
   std::string uuid;
-  Bytes limit;         // what the tenant may use
-  Bytes reserve;       // what is subtracted from the card's free memory
+  Bytes limit;         // memory that the tenant may use
+  Bytes reserve;       // amount subtracted from the card's free memory
   unsigned cores = 0;  // percent of this device
   Bytes guarantee;     // part of `limit`, always available; equal to it: never swapped
   friend bool operator==(const ShareRecord&, const ShareRecord&) = default;

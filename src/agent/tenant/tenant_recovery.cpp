@@ -1,4 +1,4 @@
-// What a new agent finds in the runtime directory, and what it makes of it.
+// Recovery of tenants from the runtime directory, by a new agent.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The control page outlives the note beside it; both say the same but for changes after a full
+// The control page outlives the note beside it; both agree but for changes after a full
 // disk.
 void believePages(TenantRecord& record, const ledger::TenantSpec& spec, bool has_note) {
   if (record.name.empty()) record.name = spec.name;
@@ -55,7 +55,7 @@ bool isFolder(const std::string& path) {
   return fs::is_directory(fs::symlink_status(path, fault));
 }
 
-// Of a share whose creation was interrupted, as the ledger calls it.
+// A share with an interrupted creation, as the ledger names it.
 bool isHalf(const std::string& path, const std::string& name) {
   return name.starts_with(".new-") && isFolder(path);
 }
@@ -102,7 +102,7 @@ void TenantManager::recover(const std::string& id) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
     log::warn("tenant " + id + ": its record is lost: " + record.error().message());
-    // For whoever wants to know what was in it; a new one is written.
+    // The operator may read the old record; a new one is written.
     const std::string note = tenant->dir + "/tenant.json";
     static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
   }
@@ -118,7 +118,7 @@ void TenantManager::recover(const std::string& id) {
     log::warn("tenant " + id +
               " cannot be recovered, its share is kept while its processes run: " + tenant->broken);
   }
-  // Of a broken one, too: it is kept while a process lives in it.
+  // A broken tenant has it, too: it is kept while a process lives in it.
   if (tenant->record.contained || tenant->record.ofPod())
     tenant->control = placeOf(tenant->dir + "/control");
   table_.add(tenant);
@@ -129,8 +129,8 @@ void TenantManager::recover(const std::string& id) {
     overcommit_.inheritConfig(*tenant);
     Result<void> swap = overcommit_.writeConfig(*tenant);
     if (!swap) log::warn("tenant " + id + ": " + swap.error().message());
-    // Idle since it was made, or since it is known when it works, unless it says something else;
-    // and not before somebody watched: without an agent gates are open.
+    // Idle since its creation, or since its work is counted, unless its report differs; and not
+    // before an agent watched it: without an agent gates are open.
     const bool watched = watchedLately(paths_.watchMark());
     if (!watched || capacity_.policy().stopMs(tenant->record) == 0) tenant->record.counted = 0;
     std::int64_t from = tenant->memory.swap() ? tenant->record.created : tenant->record.counted;
@@ -147,7 +147,7 @@ void TenantManager::recover(const std::string& id) {
   liveness_.watchHolder(tenant);
 }
 
-// Whose share it is, and whether it was to be kept without processes, stood in its note.
+// The lost record had the owner of the share, and whether it is kept without processes.
 void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
   if (!tenant->record.contained && liveness_.watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;

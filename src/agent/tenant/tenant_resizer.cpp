@@ -24,7 +24,7 @@ Error noRoom(const Card& card, const std::string& what) {
           "device " + std::to_string(card.index) + " (" + card.model + "): " + what};
 }
 
-// On a card whose memory is promised once, all of a share is guaranteed.
+// On a card with memory that is promised once, all of a share is guaranteed.
 Result<Bytes> newGuarantee(const SetRequest& request, const ShareRecord& old, Bytes limit,
                            const Card& card) {
   if (!card.overcommitted() && !swaps(old)) return limit;
@@ -220,7 +220,7 @@ Result<void> writePlans(const SetRequest& request, const std::vector<NewShare>& 
   return {};
 }
 
-// Copies what the request names, beside the shares.
+// Copies the values that the request names, beside the shares.
 void applyOptions(const SetRequest& request, TenantRecord& record) {
   record.cores_policy = request.cores_policy.value_or(record.cores_policy);
   record.priority = request.priority.value_or(record.priority);

@@ -24,7 +24,7 @@ struct Reshape {
 // Only on the agent's one thread. `by`: the requester, in words; empty: none, or unknown.
 class TenantResizer {
  public:
-  // What the resizer needs; all outlive it.
+  // References of the resizer; all outlive it.
   struct Context {
     const TenantTable& table;
     const PlacementCapacity& capacity;
@@ -35,7 +35,7 @@ class TenantResizer {
   explicit TenantResizer(const Context& context) : context_(context) {}
 
   // Changes limits; checks capacity on the cards. Returns notes for the caller, a line each. Errors
-  // name what is accepted.
+  // name the accepted values.
   Result<std::vector<std::string>> change(const TenantPtr& tenant, const SetRequest& request,
                                           const std::string& by);
   // Sets exactly these shares and this priority. On an error nothing has changed.

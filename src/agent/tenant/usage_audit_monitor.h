@@ -28,10 +28,10 @@ std::optional<bool> worksByDriver(const std::string& tenant, const std::vector<u
                                   const std::map<unsigned, int>& utilisation);
 
 // Only on the agent's one thread. The arguments must outlive the monitor. Writes `audit` of
-// tenants, and adds what the driver sees to `activity`.
+// tenants, and adds the driver's measurements to `activity`.
 class UsageAuditMonitor {
  public:
-  // What the driver's samples say of the present second.
+  // The meaning of the driver's samples for the present second.
   enum class Clock : std::uint8_t {
     kReal,
     kScaled,  // simulated cards with a time of their own: samples are of other seconds

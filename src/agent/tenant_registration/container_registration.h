@@ -1,5 +1,5 @@
-// Provides what containers register with: a directory with a registrar's socket, and the preload
-// list. Both are mounted into containers.
+// Provides the means by which containers register: a directory with a registrar's socket, and the
+// preload list. Both are mounted into containers.
 #pragma once
 
 #include "agent/container_edits.h"

@@ -1,5 +1,5 @@
 // The socket at which tenants' processes register, on its own thread. That thread receives, awaits
-// and closes what a tenant sends or keeps open; the agent's loop gets plain values.
+// and closes everything from a tenant; the agent's loop gets plain values.
 #pragma once
 
 #include <cstdint>

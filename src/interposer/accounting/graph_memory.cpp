@@ -120,7 +120,7 @@ bool GraphMemory::begin(const Need& need) {
   for (unsigned i = 0; i < ledger::kMaxDevices; ++i) {
     if (need.bytes[i] == 0) continue;
     if (!reserveOrReclaim(i, need.bytes[i])) {
-      // Takes back the growth that was begun on earlier devices.
+      // Takes back the growth that started on earlier devices.
       while (i-- > 0) {
         if (need.bytes[i] != 0) charges_[i].end(need.bytes[i]);
       }

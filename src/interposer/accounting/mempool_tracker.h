@@ -7,7 +7,7 @@
 
 namespace divvy::interposer {
 
-// The charge of a pool is what it has reserved from the device, not what is allocated from it.
+// A pool is charged with its memory reserved from the device, not with allocations from it.
 // Freed memory stays in the pool until a synchronisation finds it above the release threshold.
 struct Pool {
   // A pool that the application destroyed remains in the driver until its last block is freed.
@@ -74,7 +74,7 @@ class MempoolTracker {
   // Returns the driver's value of a pool's attribute; 0 if the driver gives none.
   static std::uint64_t ask(const Pool& pool, CUmemPool_attribute attribute);
 
-  // Asks the driver what the pool holds, and corrects its charge.
+  // Reads the size of the pool from the driver, and corrects its charge.
   void settle(Pool* pool);
   // Settles all pools on `device`; with kNoDevice, on every device.
   void settleAll(unsigned device = kNoDevice);

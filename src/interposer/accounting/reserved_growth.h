@@ -10,15 +10,15 @@
 namespace divvy::interposer {
 
 // A call that may make the driver reserve more is charged beforehand with the most that it can take
-// (reserve, begin). A sample of what the driver really holds corrects the charge afterwards
+// (reserve, begin). A sample of the driver's real size corrects the charge afterwards
 // (settle). No lock is held in between, and any number of threads may be inside. The charge is
 //
-//     base + started        started, finished: bytes begun and ended so far; both only grow
+//     base + started        started, finished: bytes added and ended so far; both only grow
 //
 // A sample taken at a time t bounds the driver's holding from then on by
-// sample + (started - finished read before t), because whatever is not in the sample yet was begun
-// and not ended then. So `sample - finished` is a valid base whenever it is applied, and the lowest
-// base seen is the tightest. With no call in progress it is exact.
+// sample + (started - finished read before t), because bytes that are not in the sample yet were
+// started and not finished then. So `sample - finished` is a valid base whenever it is applied, and
+// the lowest base seen is the tightest. With no call in progress it is exact.
 class GrowthCharge {
  public:
   // To be called before a call that can make the driver grow by up to `bytes`. Takes over the
@@ -37,10 +37,10 @@ class GrowthCharge {
     return {finished_.load(std::memory_order_acquire), base_.load(std::memory_order_acquire)};
   }
 
-  // Lowers the charge to what the sample proves sufficient. Returns the bytes by which the driver
-  // held more than was ever charged between `before` and now. That should be 0; otherwise a begin()
-  // admitted too little. What other threads gave back or began meanwhile never appears as an
-  // excess.
+  // Lowers the charge to the amount that the sample proves sufficient. Returns the bytes by which
+  // the driver held more than was ever charged between `before` and now. That should be 0;
+  // otherwise a begin() admitted too little. Bytes that other threads gave back or began meanwhile
+  // are never an excess.
   std::uint64_t settle(ledger::Account& account, unsigned device, Mark before,
                        std::uint64_t sample);
 

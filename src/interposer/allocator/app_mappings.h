@@ -19,7 +19,7 @@ struct AppMapping {
   std::uint32_t slot;  // index in SwapBlock::views; kMaxViews: no slot, see AppMappings
   std::uint64_t address;
   std::atomic<std::uint64_t> bytes;  // 0: not found by lookups
-  // By the driver's numbers of devices: what the application set, and kTold.
+  // By the driver's numbers of devices: the application's access, and kTold.
   std::atomic<std::uint8_t> access[BackingTerms::kMaxAccess];
 
   static constexpr std::uint8_t kTold = 0x80;

@@ -21,7 +21,7 @@ struct StreamRef {
 // One per process, in static storage. Any thread; no lock. Blocks consist of chunks or of pieces of
 // arenas, as all others do; a pool's blocks belong to no context. A freed block is in a list, with
 // an event behind the free. Before that event came, only later allocations of the same stream may
-// use it; after that, any allocation. A pool gives back what it keeps unused above its threshold
+// use it; after that, any allocation. A pool gives back unused memory above its threshold
 // where the driver does: at synchronisations, when trimmed, and when memory is refused.
 class AsyncAllocator {
  public:
@@ -50,8 +50,8 @@ class AsyncAllocator {
     return finish(address, freed, recorded, result);
   }
 
-  // To be called after a wait for work. Gives blocks that became free to their pools, and what
-  // these hold above their threshold to the device.
+  // To be called after a wait for work. Gives blocks that became free to their pools, and the
+  // pools' memory above their threshold to the device.
   void afterWait();
   // Gives back the pool's unused blocks while it holds more than `keep` bytes. Returns the bytes
   // that it holds then.

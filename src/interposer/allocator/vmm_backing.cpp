@@ -188,7 +188,7 @@ CUresult Backing::mapHost(Chunk& chunk) {
   if (!maps_host_.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_SUPPORTED;
   const CUresult result = back(terms, terms.host_prop, chunk);
   chunk.at_host = result == CUDA_SUCCESS;
-  // The driver does not do what it reported as supported.
+  // The driver does not perform a function that it reported as supported.
   const bool never = result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY;
   if (never) showHost(false);
   return never ? CUDA_ERROR_NOT_SUPPORTED : result;

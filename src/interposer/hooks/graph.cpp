@@ -61,7 +61,7 @@ CUresult launchGraph(CUgraphExec exec, CUstream stream) {
   GatePass passage;
   enterGate(workOf<kId>(exec, stream), passage);
   if (passage.refused != CUDA_SUCCESS) return passage.refused;
-  divvy_thread.depth = 0;  // memory is charged inside, so that what follows is not a nested call
+  divvy_thread.depth = 0;  // memory is charged inside, so the next call is not a nested one
   const CUresult result = launchAdmitted<kId>(exec, stream);
   divvy_thread.depth = 1;
   leaveGate(passage, result);

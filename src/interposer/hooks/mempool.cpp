@@ -233,7 +233,7 @@ CUresult freeAsync(CUdeviceptr address, CUstream stream) {
   const DriverCallScope inside;
   const auto call = [=] { return real<kId>()(address, stream); };
   StreamRef place;
-  // In a graph the driver refuses to free what is not its own.
+  // In a graph the driver refuses to free other memory than its own.
   if (!inside.nested() && runtime().chunks.any() && !capturing<Form>(stream) &&
       placeOf<Form>(stream, &place)) {
     CUresult result;

@@ -46,7 +46,7 @@ class IpcImports {
   // Returns the block that contains an address; nullptr if there is none.
   SwapBlock* find(std::uint64_t address);
 
-  // Closes what was opened in a context of a device; with `all`, all that belongs to the device.
+  // Closes imports that were opened in a context of a device; with `all`, all of the device.
   void sweep(unsigned device, CUctx_st* context, bool all);
 
   void forgetAfterFork() {

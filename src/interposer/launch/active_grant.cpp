@@ -59,7 +59,7 @@ __attribute__((noinline)) bool ActiveGrant::note(std::uint32_t word) {
   if (!report_.claimed() && !reported()) return false;
   if (ungated() && standsOpen()) return false;
   ledger::raiseTo(report_.line().seen_seq, sequenceOf(word));
-  // What went through an open gate is unknown to the meter.
+  // The meter does not know the launches through an open gate.
   if (noted_.freeChanged(countedFree())) runtime().meter.resume();
   noted_.note(word, gateState(word) == GateState::kRun && !fences_);
   // Launches that may touch swappable memory are marked, which the quick way does not do.

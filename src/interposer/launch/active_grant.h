@@ -11,7 +11,7 @@
 #include "threads/background_thread.h"
 #include "threads/drain.h"
 
-// The word that says whether work may be launched: the tenant's grant. It is a word that is always
+// The word by which work may be launched or not: the tenant's grant. It is a word that is always
 // 0, which is open, without a tenant, before the first context, and while the agent is silent.
 // After ActiveGrant::meterAlways() it is a word that is never open.
 extern "C" {

@@ -50,7 +50,7 @@ bool DrainMonitor::proveDrained(std::uint32_t word, std::uint64_t now) {
   if (loadRelaxed(line.drained_seq) >= seq) return true;
   if (!endsInTime(now)) return false;
   fenceAllThreads(grant_.fences());
-  // The meter again, for what went through in the meantime.
+  // The meter again, for launches in the meantime.
   if (insideUnderOther(word) || !endsInTime(now)) return false;
   storeRelease(line.drained_seq, seq);
   report_.ring();
@@ -111,7 +111,7 @@ std::uint64_t DrainMonitor::nextLook(std::uint32_t word, bool draining, std::uin
   return within(until + pause, now + (launching ? kBusySoonest : kSoonest), now + kRunLatest);
 }
 
-// What went through the open gate is in flight until events behind it all have come. False: there
+// Launches through the open gate are in flight until events behind them all have come. False: there
 // are no such events yet.
 bool DrainMonitor::noteClosed(std::uint64_t now) {
   if (!grant_.gated(std::memory_order_acquire)) return true;

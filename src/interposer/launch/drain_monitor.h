@@ -1,4 +1,4 @@
-// What the background thread does for the launch gate, off the launch path.
+// The background thread's work for the launch gate, off the launch path.
 #pragma once
 
 #include <atomic>

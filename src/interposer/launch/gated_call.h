@@ -1,5 +1,5 @@
 // The hooks that only pass the gate. The path of a call is chosen here, inline, because every
-// launch pays for what all launches share.
+// launch pays for the code that all launches share.
 #pragma once
 
 #include "cuda/call_work.h"

@@ -20,7 +20,7 @@ class IdleMonitor {
   // kWorkInFlight visible.
   void noteActivation(std::uint64_t now) { activated_.store(now, std::memory_order_relaxed); }
 
-  // Observes the meter and the thread lines, and publishes what they count.
+  // Observes the meter and the thread lines, and publishes their counts.
   void publish(std::uint64_t now);
   // Returns whether no launch was counted or admitted after a pause since publish().
   bool unchanged() const;

@@ -9,7 +9,7 @@
 
 namespace divvy::interposer {
 
-// What one launch needs.
+// The needs of one launch.
 struct LaunchNeed {
   std::uint64_t estimate;  // of its duration, in ns
   unsigned device;         // of the ledger
@@ -29,8 +29,8 @@ class InflightLimit {
   std::uint64_t lead() const;
 
   // Surround the waits of a thread until less work is in flight. saturated() returns whether any
-  // thread does, and settles meanwhile: then no idleness is to be seen before what is in flight now
-  // has ended, and others have no use for it sooner.
+  // thread does, and settles meanwhile: then no idleness is to be seen before the work in flight
+  // now has ended, and others have no use for it sooner.
   void beginWait() { waits_.fetch_add(1, std::memory_order_relaxed); }
   void endWait() { waits_.fetch_sub(1, std::memory_order_relaxed); }
   bool saturated() const;

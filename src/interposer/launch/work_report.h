@@ -17,7 +17,7 @@ class WorkReport {
   // there is no page or slot, or if the agent took the slot away. Then the waits of this process
   // are not published.
   bool claim(ledger::Account& account);
-  // Returns whether a thread has begun to take the line; the result is not known yet.
+  // Returns whether a thread has started to take the line; the result is not known yet.
   bool claiming() const { return claiming_.load(std::memory_order_acquire); }
   // Returns whether claim() has succeeded in this process. Cheap.
   bool claimed() const { return line_.load(std::memory_order_acquire) != nullptr; }

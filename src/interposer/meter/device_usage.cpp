@@ -59,7 +59,7 @@ std::uint64_t DeviceUsage::cover(std::uint64_t start, std::uint64_t end, std::ui
   return covered;
 }
 
-// If the device was busy all through the window, what ran there took that long in all.
+// If the device was busy all through the window, its work there took that long in all.
 void DeviceUsage::weigh(std::uint64_t start, std::uint64_t end, std::uint64_t sum,
                         std::uint64_t window) {
   if (uniting_.exchange(true, std::memory_order_acquire)) return;

@@ -39,11 +39,11 @@ class DeviceUsage {
   std::uint64_t launch(std::uint64_t estimate, std::uint64_t now);
   // The same for work in streams without events, which ends by estimate.
   void launchLoose(std::uint32_t launches, std::uint64_t sum, std::uint64_t now);
-  // Takes back a launch that the driver refused. takeBackLoose() returns what takeBack() is to
-  // take.
+  // Takes back a launch that the driver refused. takeBackLoose() returns the argument for
+  // takeBack().
   std::uint64_t takeBackLoose(std::uint64_t estimate);
   void takeBack(std::uint64_t sum);
-  // Adds work of unknown duration that is still in flight, beside what was launched.
+  // Adds work of unknown duration that is still in flight, beside the launched work.
   void addUnsettled(std::uint64_t sum) { unsettled_.fetch_add(sum, std::memory_order_relaxed); }
 
   // Notes that work with these estimates is in flight no more.
@@ -88,8 +88,8 @@ class DeviceUsage {
   std::atomic<bool> uniting_{false};  // guards the members below
   IntervalUnion united_;
   // Intervals during which the device was certainly busy, and the estimates of the work that ran in
-  // them. Without gaps the two should be equal. Their ratio shows what estimates of concurrent
-  // streams miss.
+  // them. Without gaps the two should be equal. Their ratio shows the error of estimates of
+  // concurrent streams.
   IntervalUnion certain_;
   Window window_;
   std::uint64_t took_permille_ = 0;

@@ -88,7 +88,7 @@ bool EventRecorder::put(StreamRecord& record, const MarkerContext& behind) {
     mark.launches = record.launches.exchange(0, std::memory_order_acquire);
     mark.sum = record.sum.exchange(0, std::memory_order_relaxed);
   }
-  // What a mark stands behind may have been thought to have ended: it is in flight for all that.
+  // Work before a mark may have been counted as ended: it is in flight for all that.
   if (mark.sum == 0 && !behind.fresh) {
     mark.sum = 1;
     usage_.device(record.device).addUnsettled(1);

@@ -10,7 +10,7 @@
 
 namespace divvy::interposer {
 
-// What a mark carries besides the sums.
+// The data of a mark besides the sums.
 struct MarkerContext {
   bool fresh = false;
   bool single_kernel = false;

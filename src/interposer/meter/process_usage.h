@@ -1,4 +1,4 @@
-// This process's use of all devices, and what was counted of its launches.
+// This process's use of all devices, and the counts of its launches.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class ProcessUsage {
   void use(unsigned device) { used_.fetch_or(1u << device, std::memory_order_relaxed); }
   std::uint32_t usedDevices() const { return used_.load(std::memory_order_relaxed); }
 
-  // Returns the largest estimated time in flight of any device. Reads no clock. Of each thread and
-  // stream, up to 50 us of work or 64 launches may be missing.
+  // Returns the largest estimated time in flight of any device. Reads no clock. Up to 50 us of work
+  // or 64 launches of each thread and stream may be missing.
   std::uint64_t unsettled() const {
     return __builtin_expect(usedDevices() <= 1, 1) ? devices_[0].unsettled() : mostUnsettled();
   }

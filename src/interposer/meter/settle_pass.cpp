@@ -1,9 +1,9 @@
 // Settling turns marks that have come into time that a device was busy.
 //
-// A span's part counts as far as no other stream's covered it. Estimates are means of what
-// launches added to that union, so streams side by side add up to what the device can do; exact
-// samples silence others. By estimate alone, and counted as unmetered, go: no events to be had,
-// the legacy stream while a capture is open, threads' default streams where the driver has no
+// A span's part counts as far as no other stream's covered it. Estimates are means of the additions
+// of launches to that union, so concurrent streams add up to the device's time; exact samples
+// silence others. By estimate alone, and counted as unmetered, go: no events to be had, the legacy
+// stream while a capture is open, threads' default streams where the driver has no
 // cuCtxRecordEvent. Copies that are waited for count as long as their call took. A stream's marks
 // are written by the thread that has marking, and read by the thread that has the context's
 // settling; both are only tried for.
@@ -33,18 +33,18 @@ constexpr std::int64_t kRebaseAfter = 500'000'000;
 // The card's clock against the host's: better than one in twenty thousand.
 constexpr std::uint64_t kDrift = 20'000;
 
-// What happened between two marks in a stream.
+// The time between two marks in a stream.
 struct Span {
   std::uint64_t start = 0;  // on the meter's timeline
   std::uint64_t end = 0;
   bool queued = false;      // the launches were there before the first mark came: busy all the time
   std::uint64_t least = 0;  // busy at least this long: since the last launch had been made
-  std::uint64_t single = 0;  // what the only launch took, if that was measured
+  std::uint64_t single = 0;  // time of the only launch, if that was measured
 
   std::uint64_t length() const { return end - start; }
 };
 
-// What of the span the launches took. Estimates that are known are believed, because a span that
+// The launches' part of the span. Known estimates are trusted, because a span that
 // began in an idle stream may begin with the end of another tenant's work.
 std::uint64_t busyPart(const EventMarker& mark, const Span& span) {
   if (mark.launches == 0) return 0;
@@ -59,8 +59,8 @@ std::uint64_t busyPart(const EventMarker& mark, const Span& span) {
   return span.single != 0 || seen > sum ? seen : sum;
 }
 
-// What one launch in an idle stream took: from the mark before it to the one behind it, less the
-// time that its call took. 0: the thread was held up in between.
+// The time of one launch in an idle stream: from the mark before it to the one behind it, less the
+// time of its call. 0: the thread was held up in between.
 std::uint64_t singleLaunch(const EventMarker& mark, std::uint64_t length,
                            std::uint64_t usual_call) {
   if (mark.call > length / 2 && mark.call > 4 * usual_call) return 0;
@@ -81,7 +81,7 @@ Span spanOf(ContextRecord& context, const StreamRecord& record, const EventMarke
   span.start = record.last_end < at ? record.last_end : at;
   const auto doubt = static_cast<std::int64_t>((now - context.lead_at) / kDrift);
   const auto made = static_cast<std::uint64_t>(static_cast<std::int64_t>(mark.made) + context.lead);
-  // A driver may be late to say that an event came.
+  // A driver may be late to report that an event came.
   span.queued = mark.queued && static_cast<std::int64_t>(span.start - made) + 2 * doubt >= 0;
   const std::uint64_t last = made + static_cast<std::uint64_t>(doubt);
   if (!mark.fresh && at > last) span.least = at - (last > span.start ? last : span.start);
@@ -116,7 +116,7 @@ void SettlePass::settleAll() {
     next = record->next;
     settleStream(*record);
   }
-  // What should have ended and did not is thought to take as long again.
+  // Overdue work is estimated to take as long again.
   if (overdue_ != 0) device_.noteOverdue(now_, overdue_ / 2 + onHost(kShortestLook) / 5);
 }
 
@@ -163,7 +163,7 @@ void SettlePass::settleStream(StreamRecord& record) {
   parts_.tracker.release(context_, record);
 }
 
-// An error means that the event, or the context, is no more, and what it stood behind neither.
+// An error means that the event, or the context, is gone, and so is the work before it.
 void SettlePass::settleMark(StreamRecord& record, const EventMarker& mark, bool seen) {
   std::uint64_t at = 0;
   if (seen && timeOf(record, mark.event, &at)) {
@@ -174,7 +174,7 @@ void SettlePass::settleMark(StreamRecord& record, const EventMarker& mark, bool 
     const std::uint64_t covered = device_.cover(span.start, span.end, amount);
     const std::uint64_t certain = span.queued ? span.length() : span.least;
     device_.weigh(span.end - certain, span.end, mark.sum, onHost(kWindow));
-    // Beside other streams only launches that followed each other say something.
+    // Beside other streams only consecutive launches give a sample.
     const bool alone = span.single != 0 && covered + 1 >= amount;
     if (record.last_known && (span.queued || alone)) {
       learn(mark, covered, span.queued);
@@ -262,9 +262,9 @@ void SettlePass::keep(StreamRecord& record, CUevent event) {
   }
 }
 
-// `covered` is what the mark's launches added to the time that the device was busy: with several
-// streams at once less than they took themselves, so that estimates add up to what the device can
-// do.
+// `covered` is the time that the mark's launches added to the device's busy time. With
+// several streams it is less than their own time, so that estimates add up to the device's
+// time.
 void SettlePass::learn(const EventMarker& mark, std::uint64_t covered, bool exact) {
   if (mark.alike == nullptr || mark.launches == 0) return;
   mark.alike->learn(covered / mark.launches, exact);

@@ -28,7 +28,7 @@ class SettlePass {
         out_(out),
         now_(now) {}
 
-  // Settles what should have ended by `now`, or has `out` say when to try again.
+  // Settles work that should have ended by `now`, or sets the next attempt in `out`.
   void run();
   // Settles all work of a context that ends, and frees its records. The caller has set `dying` and
   // holds `settling`.

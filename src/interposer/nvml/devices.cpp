@@ -46,7 +46,7 @@ nvmlReturn_t byName(NvmlTenant* tenant, Key key, nvmlDevice_t* device) {
 // Lists of neighbouring devices. `count` 0 or `devices` null only queries their number.
 template <typename Ask>
 nvmlReturn_t neighbours(NvmlTenant& tenant, unsigned* count, nvmlDevice_t* devices, Ask ask) {
-  constexpr unsigned kMaxDriverDevices = 64;  // twice what any node has
+  constexpr unsigned kMaxDriverDevices = 64;  // twice the number of any node
   nvmlDevice_t all[kMaxDriverDevices];
   unsigned found = 0;
   nvmlReturn_t result = ask(&found, nullptr);

@@ -24,8 +24,8 @@ class NvmlTenant {
   // Returns sums over the devices in `unit`. A device that is seen for its instances shows the
   // tenant's instances.
   UnitShare share(const Unit& unit) const;
-  // Returns what all processes of the tenant use. It is read at another moment than share(). Also,
-  // no allocation gets the headroom. So the two need not add up.
+  // Returns the use of all processes of the tenant. It is read at another moment than share().
+  // Also, no allocation gets the headroom. So the two need not add up.
   std::uint64_t used(const Unit& unit) const;
   std::uint64_t processUsed(unsigned slot, const Unit& unit) const;
 

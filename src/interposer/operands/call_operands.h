@@ -67,9 +67,9 @@ void noteLaunchUse(CUfunction function, void* const* params, void* const* extra)
 void noteRangeUse(std::uint64_t address, std::uint64_t bytes);
 void noteUnknownUse();
 
-// Notes the memory that a call uses. For kernels: what their arguments name. For copies and fills:
-// their ranges, if device addresses are among the arguments themselves. To be called where memory
-// can be swapped, by a thread outside of the hooks.
+// Notes the memory that a call uses. For kernels: the memory that their arguments name. For copies
+// and fills: their ranges, if device addresses are among the arguments themselves. To be called
+// where memory can be swapped, by a thread outside of the hooks.
 template <abi::Cu kId, typename... Arguments>
 __attribute__((noinline)) void noteUse(Arguments... arguments) {
   named_detail::Reader reader;

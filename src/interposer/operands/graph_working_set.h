@@ -13,8 +13,8 @@ namespace divvy::interposer {
 // One per process, in static storage. Any thread; never waits.
 class GraphWorkingSet {
  public:
-  // Notes that `exec`, just instantiated from `graph`, uses what the nodes of `graph` name. Later
-  // changes of `exec` are not followed. To be called only where memory can be swapped.
+  // Notes that `exec`, just instantiated from `graph`, uses the memory that the nodes of `graph`
+  // name. Later changes of `exec` are not followed. To be called only where memory can be swapped.
   void remember(CUgraphExec exec, CUgraph graph);
   void forget(CUgraphExec exec);
 

@@ -1,5 +1,5 @@
 // Possible addresses among the arguments of a launch: values of 8 bytes, examined one by one. Which
-// of them are pointers, and what pointers in memory point to, is unknown.
+// of them are pointers is unknown, and so are the targets of pointers in memory.
 #pragma once
 
 #include <cstddef>

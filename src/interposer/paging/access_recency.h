@@ -1,6 +1,6 @@
 // When a launch, a copy or a fill last named each chunk. This alone decides which chunks are
-// swapped out first and which are used in host memory. It is an estimate. What a kernel reaches
-// through memory is unknown. Most launches of a quick succession are not examined.
+// swapped out first and which are used in host memory. It is an estimate. Memory that a kernel
+// reaches through pointers is unknown. Most launches of a quick succession are not examined.
 #pragma once
 
 #include <atomic>

@@ -124,7 +124,7 @@ struct Chunk {
   std::uint32_t generation() const { return generationOf(word()); }
 
   // Changes the state from kFrom to kTo; false if the state is another. If several threads try,
-  // from any state, one succeeds. What the last owner of the chunk wrote is visible to the next
+  // from any state, one succeeds. Writes of the last owner of the chunk are visible to the next
   // owner. State and flags are in one total order (seq_cst). A thread that sets a flag and then
   // finds the chunk busy leaves it to the owner. The owner reads the flags after this change.
   template <ChunkState kFrom, ChunkState kTo>

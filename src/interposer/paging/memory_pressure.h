@@ -1,5 +1,5 @@
-// Whether the device can ever hold what this process requests beside what it has. Allocations wait
-// while it cannot, and are refused if that persists.
+// Whether the device can ever hold this process's requests beside its present memory. Allocations
+// wait while it cannot, and are refused if that persists.
 #pragma once
 
 #include <atomic>

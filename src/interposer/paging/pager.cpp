@@ -361,9 +361,9 @@ std::uint64_t Pagers::moveBack(Pager& pager, std::uint64_t now) {
   return next;
 }
 
-// The agent is silent, and threads wait for memory. Takes what the last order permits, then all or
-// nothing of what the card has free. Processes that try this at the same time do not retry in step
-// with each other.
+// The agent is silent, and threads wait for memory. Takes the memory that the last order permits,
+// then all or nothing of the card's free memory. Processes that try this at the same time do not
+// retry in step with each other.
 std::uint64_t Pagers::helpSelf(Pager& pager, std::uint64_t now) {
   if (resting(pager, now)) return nextTry(pager, now);
   if (!away(pager.device)) return now + kWatch;

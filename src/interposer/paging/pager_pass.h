@@ -27,8 +27,8 @@ class PagerPass {
   // Swaps chunks in while there is room for them and no other thread needs the context.
   ledger::SwapRefusal in();
 
-  // As in(), beyond what the agent allows. Returns kNoDeviceMemory, without effect, if the device
-  // has no room for all missing chunks.
+  // As in(), beyond the memory that the agent allows. Returns kNoDeviceMemory, without effect, if
+  // the device has no room for all missing chunks.
   ledger::SwapRefusal inBeyond();
 
   // Maps host memory behind every missing chunk, to be used in place, while the order allows it.

@@ -62,7 +62,7 @@ void BackgroundThread::stop() {
   wake();
   const std::uint64_t until = sys::now() + kStopPatience;
   while (loadAcquire(parked_) == 0 && sys::now() < until) {
-    runtime().gate.rouse();  // it may just have begun to wait there
+    runtime().gate.rouse();  // it may just have started to wait there
     sys::waitOn(&parked_, 0, sys::now() + kStopLook, false);
   }
 }

@@ -8,14 +8,14 @@
 //   C1  reads a word w that admits calls        D1  observes, or writes, a word d that does not
 //   C2  writes its mark                         D2  makes every thread of the process fence
 //   C3  fences                                  D3  reads all marks
-//   C4  reads the word again: still w?          D4  reads what was counted: the meter, the lines
+//   C4  reads the word again: still w?          D4  reads the counts: the meter, the lines
 //   C5  counts its work as in flight
 //   C6  calls the driver
 //   C7  clears its mark
 //
-// A thread whose C4 finds another word clears its mark and does not go. D3 fails if it finds a mark
-// under another word than d; the drain is tried again later. A mark under d itself is a call that
-// was let through during the hold, and proves nothing against the drain.
+// A thread that finds another word in C4 clears its mark and does not go. D3 fails if it finds a
+// mark under another word than d; the drain is tried again later. A mark under d itself is a call
+// that was let through during the hold, and proves nothing against the drain.
 //
 // Memory orders
 //   C2  relaxed store; in the shared line a sequentially consistent read-modify-write
@@ -29,7 +29,7 @@
 //   D3  acquire
 //
 // Claim: if D3 finds no other mark, each call that passed C4 under an older word than d has left
-// the driver, and D4 sees what it counted in C5.
+// the driver, and D4 sees its count of C5.
 //
 // Proof
 //   1. D2 orders each thread against the drain. With membarrier, each running thread executes a
@@ -119,7 +119,7 @@ __attribute__((always_inline)) inline bool markInsideUnfenced(std::atomic<std::u
 // kernel refuses: then threads fence themselves. May be called again.
 bool registerDrainFence();
 
-// D2. `threads_fence`: what registerDrainFence() did not return. Returns false if the kernel
+// D2. `threads_fence`: the opposite of registerDrainFence(). Returns false if the kernel
 // failed.
 bool fenceAllThreads(bool threads_fence);
 

@@ -17,14 +17,14 @@ namespace json = boost::json;
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
 
-// A share with its device, and as the assignment says it.
+// A share with its device, and its form in the assignment.
 struct Given {
   const engine::Share* share = nullptr;
   const DeviceMetadata* device = nullptr;
   kube::AssignedDevice said;
 };
 
-// Of one kind, by container.
+// The shares of one kind, by container.
 using Gift = std::vector<std::vector<Given>>;
 
 struct Writing {
@@ -67,7 +67,7 @@ const Given* firstOf(const Gift& gift) {
   return nullptr;
 }
 
-// ---- what no template says ----------------------------------------------------------------------
+// ---- forms without a template -------------------------------------------------------------------
 
 std::string ascend(const Gift& gift) {
   json::array list;

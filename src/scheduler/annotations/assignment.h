@@ -19,8 +19,8 @@ inline constexpr const char* kBindPhase = "hami.io/bind-phase";
 inline constexpr const char* kBindTime = "hami.io/bind-time";
 
 // Returns the annotations of a placement. `devices`: of the node; `containers`: names, init
-// containers first; `nanoseconds`: since 1970. Beside the assignment of each kind they have what
-// its agent reads: texts of the kind's descriptor, and these forms (absent values are left out):
+// containers first; `nanoseconds`: since 1970. Beside the assignment of each kind they have texts
+// for its agent: those of the kind's descriptor, and these forms (absent values are left out):
 // - ascend: [{"UUID", "temp" (the template's name), "memory", "core"}]
 // - metax: [[{"uuid", "compute", "vRam"}]], by container
 // - enflame: {CONTAINER: {"allocated": false, "request", "profileID", "profileName"}}

@@ -1,4 +1,4 @@
-// What annotations say of a device beside what the engine uses. Private.
+// A device's data in annotations, beside the data that the engine uses. Private.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ constexpr std::string_view kHamiDevicePolicy = "hami.io/gpu-scheduler-policy";
 constexpr std::string_view kHamiWeights = "hami.io/device-scoring-weights";
 constexpr std::string_view kHamiNuma = "nvidia.com/numa-bind";
 
-// White space around it does not count; empty: not said.
+// White space around it does not count; empty: not stated.
 std::string_view trimmed(std::string_view text) {
   const std::size_t from = text.find_first_not_of(" \t\n");
   if (from == std::string_view::npos) return {};
@@ -25,7 +25,7 @@ struct Said {
   std::string_view key, value;
 };
 
-// The first of the keys that says anything.
+// The first of the keys with a value.
 Said said(const kube::Labels& annotations, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     const auto found = annotations.find(std::string(key));

@@ -34,8 +34,8 @@ Result<engine::DevicePolicy> withLinks(const kube::Labels& annotations, engine::
 engine::PoolName poolNamed(std::string_view value);
 
 // Reads the annotations into `shape`: Divvy's, or else HAMi's (facts on the incumbent's control
-// plane, 1.3). `base`: device policy for what they leave out. kUsage: which annotation, what is
-// wrong, what is accepted.
+// plane, 1.3). `base`: device policy for unstated parts. kUsage: the message names annotation,
+// fault and accepted values.
 Result<void> readPreferences(const kube::Labels& annotations, const engine::DevicePolicy& base,
                              engine::Shape* shape);
 

@@ -9,7 +9,7 @@
 
 namespace divvy::scheduler {
 
-// What the webhook writes for a pod that requests devices.
+// The webhook's decision for a pod that requests devices.
 struct QueueAssignment {
   bool gate = false;  // the pod gets Divvy's scheduling gate
   std::string queue;  // empty: none

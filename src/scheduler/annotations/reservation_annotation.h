@@ -20,7 +20,7 @@ struct ReservationAnnotation {
 
 // Returns the annotation's value, JSON.
 std::string encode(const ReservationAnnotation& note);
-// Parses the annotation's value. kCorrupt: what is wrong.
+// Parses the annotation's value. kCorrupt names the fault.
 Result<ReservationAnnotation> decodePlan(const std::string& text);
 
 }  // namespace divvy::scheduler

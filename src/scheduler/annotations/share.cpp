@@ -19,7 +19,7 @@ engine::Compute milli(std::uint64_t amount) {
   return {static_cast<std::int32_t>(std::min<std::uint64_t>(amount, kWhole * 1000))};
 }
 
-// A kind's cores are asked for in parts of a card, and written in parts of what the device has.
+// Requests for cores are in parts of a card; annotations have parts of the device's units.
 std::uint32_t unitsOf(std::uint32_t compute, std::uint32_t per_card, std::uint32_t units) {
   if (compute == 0) return 0;
   const std::uint64_t asked = upTo(std::uint64_t{compute} * per_card, kWhole);
@@ -37,8 +37,8 @@ std::uint32_t maskOf(const engine::Share& share, std::uint32_t cores) {
   return ((1u << share.size) - 1) << share.start;
 }
 
-// Of devices whose parts have no places: the one with so much memory. Of an instance that is all
-// of it, with all of the compute.
+// The part with so much memory, where parts have no places. For an instance only the whole counts,
+// with all of its compute.
 const engine::DevicePart* partOf(const kube::AssignedDevice& assigned, const vendors::Kind& kind,
                                  const engine::Partitioning* parting) {
   if (parting == nullptr || parting->slices != 0) return nullptr;

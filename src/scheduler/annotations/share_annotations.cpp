@@ -97,7 +97,7 @@ std::vector<Name> listOf(const std::string* value) {
   return list;
 }
 
-// Of the devices that a container has as shares: parts of a device are what they are.
+// The container's requests for shares, without those for parts of a device.
 std::vector<engine::DeviceRequest*> sharesOf(engine::Container* container) {
   std::vector<engine::DeviceRequest*> shares;
   if (container->devices.count > 0) shares.push_back(&container->devices);
@@ -126,7 +126,7 @@ Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
   ShareAnnotations wishes;
   for (const auto& [key, text] : pod.meta.annotations) {
     const std::optional<Key> said = keyOf(key);
-    // Of a pod that runs: read by who changes it.
+    // A resize of a running pod: the resize controller reads it.
     if (!said || key == kube::kChangeKey) continue;
     const share_options::ShareOption* term = share_options::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
@@ -184,7 +184,7 @@ Result<void> ShareAnnotations::applyTo(const kube::PodContainer& from,
   return {};
 }
 
-// Ours instead of what another dialect says.
+// Divvy's selection replaces that of another dialect.
 Result<void> ShareAnnotations::select(engine::Shape* shape) const {
   const std::string* models = find("model");
   const std::string* not_models = find("not-model");

@@ -15,8 +15,8 @@ namespace divvy::scheduler {
 
 class ShareAnnotations {
  public:
-  // Reads and checks the share annotations of a pod. kUsage: which annotation, what is wrong
-  // (unknown word or container, value that is not accepted), what is accepted.
+  // Reads and checks the share annotations of a pod. kUsage: the message names annotation, fault
+  // (unknown word or container, value that is not accepted) and accepted values.
   static Result<ShareAnnotations> of(const kube::Pod& pod);
 
   // Returns the value for the container, or else for all containers; null: there is none.

@@ -1,4 +1,4 @@
-// What the parts of SchedulerCache share. Private.
+// State that the parts of SchedulerCache share. Private.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct CacheState {
   void release(const std::string& uid) {
     if (pods.release(uid)) unschedulable.open();
   }
-  // Returns what a placement counts for a quota. `pod`: for an unknown node; may be null.
+  // Returns a placement's amounts for a quota. `pod`: for an unknown node; may be null.
   Amounts amountsOf(const engine::Placement& placement, const kube::Pod* pod) const {
     return heldAmounts(placement, nodes.devicesOf(placement.node.text), pod, catalog);
   }

@@ -11,14 +11,14 @@
 namespace divvy::scheduler {
 namespace {
 
-// Compares what the cache reads of a node.
+// Compares the data that the cache reads of a node.
 bool sameDescription(const kube::Node& a, const kube::Node& b) {
   return a.meta.uid == b.meta.uid && a.meta.annotations == b.meta.annotations &&
          a.meta.labels == b.meta.labels && a.unschedulable == b.unschedulable &&
          a.capacity == b.capacity && a.allocatable == b.allocatable;
 }
 
-// Compares what annotations say of shares.
+// Compares shares as annotations have them.
 bool sameShares(const engine::Placement& a, const engine::Placement& b) {
   const auto same = [](const engine::Share& x, const engine::Share& y) {
     return x.uuid == y.uuid && x.memory.count / mib(1).count == y.memory.count / mib(1).count &&
@@ -100,7 +100,7 @@ void ClusterUpdates::showNode(const std::string& name) {
   (void)set;  // the engine accepted it before
 }
 
-// Gives the unknown-node pods of a node that was just set what they hold there.
+// Gives the unknown-node pods of a node that was just set their devices there.
 void ClusterUpdates::settleUnknown(const std::string& node) {
   for (const std::string& uid : state_.pods.unknownOn(node)) {
     const PodEntry& entry = *state_.pods.find(uid);
@@ -166,7 +166,7 @@ Result<void> ClusterUpdates::setAssigned(const kube::Pod& pod, const engine::All
   state_.unschedulable.leave(uid);
   const PodEntry* known = state_.pods.find(uid);
   const bool resizing = pendingChange(pod).has_value();
-  // The shares of a pod in a resize do not say all that it holds.
+  // The shares of a pod in a resize do not cover its whole allocation.
   const bool by_shares = known != nullptr && isPlaced(known->state) && !resizing &&
                          !known->details.resizing &&
                          sameShares(state_.pods.allocationOf(uid)->placement, held.placement);
@@ -218,7 +218,7 @@ Result<void> ClusterUpdates::admitChange(const kube::Pod& pod) {
   return state_.pods.resize(uid, placement, std::move(charge));
 }
 
-// Closes the pod's node for new shares until reopenFor(). `why`: what cannot be read.
+// Closes the pod's node for new shares until reopenFor(). `why`: the unreadable part.
 void ClusterUpdates::closeFor(const kube::Pod& pod, const std::string& why) {
   reopenFor(pod.meta.uid, pod.node);
   state_.nodes.close(pod.node, pod.meta.uid, why);

@@ -1,4 +1,4 @@
-// What the API server reports of nodes and pods, as the scheduler cache holds it. Private.
+// Nodes and pods, from the API server's reports into the scheduler cache. Private.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ Result<void> CoreMasks::assignCores(const std::string& pod, const std::vector<bo
                                     const DeviceMetadataMap& devices,
                                     engine::Placement* placement) {
   give(pod);
-  std::map<std::string, std::uint32_t> there;  // of who goes on
+  std::map<std::string, std::uint32_t> there;  // of containers that go on
   for (std::size_t at = 0; at < placement->containers.size(); ++at) {
     std::map<std::string, std::uint32_t> then = there;
     for (engine::Share& share : placement->containers[at]) {

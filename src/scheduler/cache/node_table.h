@@ -40,7 +40,7 @@ struct CachedNode {
 };
 
 // A fault is a text: why the node's annotations cannot be read, or why the node is closed. A node
-// is closed while a pod there has an unreadable assignment: what that pod holds is unknown.
+// is closed while a pod there has an unreadable assignment: its devices are unknown.
 class NodeTable {
  public:
   using Nodes = std::unordered_map<std::string, CachedNode, TextHash, std::equal_to<>>;
@@ -59,10 +59,10 @@ class NodeTable {
   // node changes.
   const std::vector<std::vector<std::string>>& alike();
 
-  // Returns what a placement takes, by model, ascending; devices that its node lacks are of model
-  // "".
+  // Returns the amounts of a placement, by model, ascending; devices that its node lacks are of
+  // model "".
   std::vector<ModelUsage> usageOf(const engine::Placement& placement) const;
-  // Returns what all devices of all nodes have. By model, ascending.
+  // Returns the capacity of all devices of all nodes. By model, ascending.
   std::vector<ModelUsage> capacity() const;
 
   // Null: there is none.
@@ -74,7 +74,7 @@ class NodeTable {
   void setFault(const std::string& name, const std::string& why);
   void clearFault(const std::string& name) { faults_.erase(name); }
 
-  // Closes the node for a pod (UID). `why`: what cannot be read.
+  // Closes the node for a pod (UID). `why`: the unreadable part.
   void close(const std::string& name, const std::string& uid, const std::string& why);
   // Opens the nodes that are closed for this pod only, except `but` (empty: all of them), and
   // removes their faults. Returns their names, ascending.

@@ -101,7 +101,7 @@ Result<FilterResult> PodFilter::filterAndReserve(const kube::Pod& pod,
     return choice;
   }
   if (!decided->beyond.empty()) {
-    // Evictions there do not help. Told so, kube-scheduler preempts no pod for it.
+    // Evictions there do not help. With this answer kube-scheduler preempts no pod for it.
     for (const std::string_view name : nodes) choice.never.emplace(name, decided->beyond);
     return refuse(pod, std::move(**request), std::move(choice));
   }

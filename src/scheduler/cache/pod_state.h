@@ -18,11 +18,11 @@
 
 namespace divvy::scheduler {
 
-// What a pod holds, and how far its binding is. A pod on an unknown node is one whose node the
-// cache does not have (yet, or any more).
+// A pod's allocation, and the progress of its binding. The cache does not have the node of a pod on
+// an unknown node (yet, or any more).
 enum class PodState : std::uint8_t {
   kPending,               // holds nothing
-  kNominated,             // holds what victims leave, until its nomination expires
+  kNominated,             // holds capacity that victims leave, until its nomination expires
   kReserved,              // holds devices until its reservation expires
   kAssumed,               // a bind is in progress
   kUncertain,             // a bind ended without an answer: the watch of pods decides
@@ -109,7 +109,7 @@ constexpr PodState onKnownNode(PodState state) {
   return state == PodState::kUncertainUnknownNode ? PodState::kUncertain : PodState::kBound;
 }
 
-// What a bind writes about the pod of a reservation.
+// Data of a reservation's pod that a bind writes.
 struct ContainerList {
   std::vector<std::string> containers;  // names, init containers first
   std::vector<bool> ends;   // for each init container: true if it ends, so is no sidecar
@@ -127,12 +127,12 @@ struct UnknownNodePod {
   std::optional<kube::Pod> said;  // to read the assignment again, with the devices of the node
 };
 
-// What is known of a pod beside its state. Most pods are bound: the rest is for few.
+// Data of a pod beside its state. Most pods are bound: the rest is for few.
 struct PodDetails {
   std::optional<PodRef> pod;                  // none: its shares are in no list
   bool resizing = false;                      // in a resize, so it holds more than its share
   std::unique_ptr<ContainerList> containers;  // of a pod in a decision, or with a reservation
-  // Of a pod that fitting() answered for, until reserve() chooses a node.
+  // The request of the last fitting(), until reserve() chooses a node.
   std::unique_ptr<engine::Request> request;
 };
 

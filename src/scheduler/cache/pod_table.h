@@ -1,4 +1,4 @@
-// All pods of the scheduler cache, by UID: their states, and what follows from these. Private.
+// All pods of the scheduler cache, by UID: their states, and the effects of these. Private.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@
 
 namespace divvy::scheduler {
 
-// What a pod counts for the quota of its namespace.
+// The amounts that a pod counts for the quota of its namespace.
 struct QuotaCharge {
   std::string namespace_name;
   Amounts amounts;
 };
 
-// A transition, and what it needs. Pointers are for the time of the call.
+// A transition, and its arguments. Pointers are for the time of the call.
 struct PodChange {
   PodState to;
-  // What the pod holds from now on. Null: what it holds already.
+  // The pod's allocation from now on. Null: the present one.
   const engine::Allocation* allocation = nullptr;
   // The engine refuses `allocation` unless it fits this request now. Null: the engine records it,
   // even beyond its capacity.
@@ -54,7 +54,7 @@ class PodTable {
   // Makes the pod pending, and forgets its details except `resizing`. Its nomination stays. Returns
   // true if the engine had an allocation.
   bool release(const std::string& uid);
-  // Replaces what a bound pod holds, until the resize is done. Errors: as Engine::resize().
+  // Replaces a bound pod's allocation, until the resize is done. Errors: as Engine::resize().
   Result<void> resize(const std::string& uid, const engine::Placement& placement,
                       QuotaCharge charge);
   // As CoreMasks::assignCores().
@@ -77,7 +77,7 @@ class PodTable {
   PodDetails& details(const std::string& uid);
   // Null: the pod is not placed. Valid until the engine changes.
   const engine::Allocation* allocationOf(const std::string& uid) const;
-  // Returns what pods hold on the node, by UID; pods on an unknown node last.
+  // Returns the pods' allocations on the node, by UID; pods on an unknown node last.
   std::vector<engine::Allocation> heldOn(const std::string& node) const;
   // Returns UIDs of the node's pods that are on an unknown node, ascending.
   std::vector<std::string> unknownOn(const std::string& node) const;

@@ -17,7 +17,7 @@ namespace divvy::scheduler {
 // on many nodes. A node without an inventory neither has nor lacks a UUID.
 class RecordedUuids {
  public:
-  // Replaces what is known of the node. Returns other nodes with devices that may count differently
+  // Replaces the data of the node. Returns other nodes with devices that may count differently
   // from now on, ascending.
   std::vector<std::string> set(const std::string& node, const NodeInventory& inventory);
   // Removes the node. Returns as set().

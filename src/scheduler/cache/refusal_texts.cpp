@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMaxModels = 3;
 constexpr std::size_t kMaxLength = 40;  // of a model's name
 
-// Of those that the pod says itself: others have a remark in parentheses (codec/vendor_plugin.h).
+// Models that the pod itself names: others have a remark in parentheses (codec/vendor_plugin.h).
 std::string modelsIn(const engine::Shape& shape) {
   std::vector<std::string> models;
   const auto add = [&](const engine::Selector& selector) {
@@ -37,7 +37,7 @@ bool ofModel(const engine::CompactRefusal& brief) {
 RefusalTextCache::RefusalTextCache(std::vector<std::string> containers, const engine::Shape& shape)
     : containers_(std::move(containers)), models_(modelsIn(shape)) {}
 
-// Of a pod with one container that one need not be named.
+// A pod's only container is not named.
 const Reason& RefusalTextCache::reasonOf(const engine::CompactRefusal& brief) {
   const auto key = [](const engine::CompactRefusal& of) {
     return std::tie(of.why, of.container, of.needed, of.most, of.kind);

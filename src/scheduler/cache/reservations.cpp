@@ -11,7 +11,7 @@
 namespace divvy::scheduler {
 namespace {
 
-// Requests nothing of such models, whatever else the shape says.
+// Requests nothing of such models, whatever else the shape selects.
 void leaveOut(const std::vector<std::string>& models, engine::Shape* shape) {
   for (const std::string& model : models) {
     shape->selector.not_models.emplace_back(model);

@@ -1,4 +1,4 @@
-// Reservations, nominations and binds: what pods hold before they are bound. Private.
+// Reservations, nominations and binds: allocations of pods before they are bound. Private.
 #pragma once
 
 #include <cstddef>

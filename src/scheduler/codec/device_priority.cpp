@@ -47,7 +47,7 @@ const std::string* wordFor(const kube::Pod& pod, const boost::json::value& objec
   return above == rules.by_value.begin() ? nullptr : &std::prev(above)->second;
 }
 
-// None: it says nothing, or nothing that can be understood, which is refused elsewhere.
+// None: it states no priority, or an unreadable one, which is refused elsewhere.
 std::optional<std::string> wordOf(const kube::PodContainer& container,
                                   const vendors::Catalog& catalog) {
   for (const vendors::Kind* kind : catalog.kinds()) {

@@ -16,7 +16,7 @@ using Links = std::vector<engine::Link>;
 // As much as NVIDIA's scores have for one NVLink, and from there on: less is of the PCIe bus.
 constexpr std::uint32_t kOneLink = 100;
 
-// Beyond what is said of any NIC (0 to 5).
+// Above each stated distance of a NIC (0 to 5).
 constexpr std::uint32_t kFarther = 1'000;
 
 engine::Link between(const RegisteredDevice& a, const RegisteredDevice& b, std::uint32_t score) {
@@ -35,7 +35,7 @@ bool isKnown(const vendors::LinkRule& rule, const Registered& devices) {
   return rule.of != 0 && devices.size() == rule.of;
 }
 
-// Only a preference: what cannot be read is told, and says nothing.
+// Only a preference: an unreadable value is reported and has no effect.
 std::vector<engine::ByCount> byCount(const kube::Node& node, const std::string& key,
                                      std::vector<std::string>* unread) {
   std::vector<engine::ByCount> list;

@@ -25,8 +25,8 @@ Result<std::vector<engine::Link>> linksOf(const kube::Node& node, const vendors:
 std::vector<engine::Nic> nicsOf(const kube::Node& node, const std::vector<engine::Device>& devices,
                                 std::vector<std::string>* unread);
 
-// Returns what else scores the node for devices of this kind; none: nothing does. `first`: index of
-// the first of `devices` in the node's devices. Adds what cannot be read to `unread`.
+// Returns further scores of the node for devices of this kind; none: there are none. `first`: index
+// of the first of `devices` in the node's devices. Adds unreadable values to `unread`.
 std::optional<engine::NodeScore> meritOf(const kube::Node& node, const vendors::Kind& kind,
                                          const std::vector<kube::RegisteredDevice>& devices,
                                          std::size_t first, std::vector<std::string>* unread);

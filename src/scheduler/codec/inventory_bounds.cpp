@@ -84,7 +84,7 @@ class Limits {
            (uuids.size() == 1 ? " device " : " devices ") + what;
   }
 
-  // Of an instance that is not in the inventory: its device's model.
+  // The model of the device, for an instance that is not in the inventory.
   std::string recordedFor(const std::string& type) const {
     if (counted_.contains(type)) return type;
     const std::string profile = kube::profileIn(type);

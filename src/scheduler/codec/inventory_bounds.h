@@ -1,4 +1,4 @@
-// Limits what a node registers to its inventory (kube/inventory.h). Pure. Private.
+// Limits a node's registration to its inventory (kube/inventory.h). Pure. Private.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ using RecordedElsewhere = std::function<std::string(const std::string& uuid)>;
 
 // Removes devices beyond the inventory from `devices`, which a node registered for `kind`. Lowers
 // memory (MiB) and cores that are larger than in the inventory. Returns one line for each
-// difference: what is registered, what the inventory has.
+// difference: the registered value, and the inventory's.
 //
 // - A device counts while the inventory has more devices of its model. UUIDs of the inventory come
 //   first. Another UUID is a replacement, unless it is in another node's inventory.

@@ -20,10 +20,10 @@ using Registered = std::vector<RegisteredDevice>;
 constexpr std::int32_t kMilliPerPercent = 10;
 constexpr std::int64_t kMaxCards = 1024;
 constexpr std::uint32_t kWhole = 1000;
-// Of machines whose name begins so any number of neighbours is a run. Source: facts, 1.2.
+// On machines with such a type any number of neighbours is a run. Source: facts, 1.2.
 constexpr const char* kInstanceType = "node.kubernetes.io/instance-type";
 constexpr std::string_view kAnyRun = "inf";
-// "Deleted_" and an instant: what a handshake says of an agent that was taken for dead.
+// "Deleted_" and an instant: the handshake of an agent that was taken for dead.
 constexpr std::string_view kDeleted = "Deleted";
 
 // Placement of processors and memory is kube-scheduler's: it has filtered by them before it asks.
@@ -36,7 +36,7 @@ std::string idOf(const vendors::Kind& kind, const std::string& node, std::uint32
   });
 }
 
-// ---- what it says -------------------------------------------------------------------------------
+// ---- registered devices -------------------------------------------------------------------------
 
 Result<std::int64_t> amountOf(const kube::Quantities& amounts, const std::string& resource) {
   const auto found = amounts.find(resource);
@@ -56,7 +56,7 @@ Result<Registered> countedOf(const kube::Node& node, const vendors::Kind& kind) 
   if (!total) return total.error();
   const auto memory = amountOf(node.capacity, wire.memory);
   if (!memory) return memory.error();
-  // Of what is there and cannot be had now nothing says which cards it is of; unless it is all.
+  // The cards of an amount that cannot be allocated are unknown, unless it is the whole amount.
   const auto usable = amountOf(node.allocatable, wire.resource);
   if (!usable) return usable.error();
   const std::int64_t per_card = wire.per_card;
@@ -149,8 +149,8 @@ std::shared_ptr<const engine::Partitioning> instancesOf(const RegisteredDevice& 
   return sorted(std::move(parting));
 }
 
-// Of slices: as many as the device has tenants at most. Of profiles of one size the one with less
-// memory: a request for so many slices says no more.
+// There are as many slices as the device has tenants at most. The profile with less memory counts
+// among those of one size: a request names only the number of slices.
 std::shared_ptr<const engine::Partitioning> slicesOf(const RegisteredDevice& device) {
   engine::Partitioning parting;
   parting.cpus = device.count;
@@ -167,19 +167,19 @@ std::shared_ptr<const engine::Partitioning> slicesOf(const RegisteredDevice& dev
 }
 
 engine::Compute computeOf(const RegisteredDevice& device, const vendors::Kind& kind) {
-  // How much of a device there is of other kinds is for the kind to say; its units are not percent.
+  // The descriptor of another kind has the compute of a device; its units are not percent.
   const bool percent = kind.wire.pod.cores == vendors::CoreForm::kPercent && !kind.wholeOnly();
   return percent ? engine::Compute{static_cast<std::int32_t>(device.cores) * kMilliPerPercent}
                  : engine::kWholeDevice;
 }
 
-// Of an instance that somebody made, which is a device of its own; empty: it is none.
+// The profile of an instance that is registered as a device; empty: it is none.
 std::string profileOf(const RegisteredDevice& device, const vendors::Kind& kind) {
   if (kind.instances_prefix.empty() || device.mode == "mig") return {};
   return kube::profileIn(device.type);
 }
 
-// Who asks for its profile has it alone.
+// A pod that requests its profile has it alone.
 std::shared_ptr<const engine::Partitioning> wholeInstance(const RegisteredDevice& device,
                                                           const vendors::Kind& kind) {
   const std::string profile = profileOf(device, kind);
@@ -208,7 +208,7 @@ engine::Device deviceOf(const RegisteredDevice& from, const vendors::Kind& kind,
   device.compute = computeOf(from, kind);
   device.slots = from.count;
   device.health = from.healthy ? engine::Health::kHealthy : engine::Health::kUnhealthy;
-  // Of cards that are only counted nothing says where they are.
+  // The NUMA node of cards that are only counted is unknown.
   if (kind.wire.node.form != vendors::NodeForm::kCapacity) device.numa = from.numa;
   device.kind = engine::DeviceKind(kind.name);
   if (from.mode == "mig") device.mode = engine::Mode::kMig;
@@ -223,7 +223,7 @@ engine::Device deviceOf(const RegisteredDevice& from, const vendors::Kind& kind,
   return device;
 }
 
-// Which of them a pod gets is the plugin's to say, and so is where they are.
+// The plugin chooses the devices of a pod, so their places are unknown.
 void giveWhole(engine::Device* device) {
   device->mode = engine::Mode::kWhole;
   device->parting = nullptr;
@@ -246,9 +246,9 @@ bool counts(const std::string& resource, const vendors::Kind& kind,
          (!kind.instances_prefix.empty() && resource.starts_with(kind.instances_prefix));
 }
 
-// Where its agent is gone nobody would hand out what is given: the kubelet says that by allocatable
-// 0, agents that leave by their handshake. By one name it may say so of an agent that is there, and
-// has given all by others. A node that never had an agent of the kind in its capacity says nothing.
+// Without its agent no device would be handed out. The kubelet shows that by allocatable 0, agents
+// that leave by their handshake. One name may have 0 although the agent is there: it has given all
+// by others. A node that never had an agent of the kind in its capacity shows nothing.
 bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
   const std::string* said = kube::valueOf(node.meta.annotations, kind.wire.node.handshake);
   if (said != nullptr && said->compare(0, kDeleted.size(), kDeleted) == 0) return false;
@@ -267,7 +267,7 @@ bool agentServes(const kube::Node& node, const vendors::Kind& kind) {
   return !known;
 }
 
-// ---- at most what its inventory has -------------------------------------------------------------
+// ---- limits of the inventory --------------------------------------------------------------------
 
 Result<void> readInventory(const kube::Node& node, NodeDescription* described) {
   const std::string* text = kube::valueOf(node.meta.annotations, kube::kInventoryKey);

@@ -1,4 +1,4 @@
-// What a pod holds, as its annotations say it.
+// A pod's allocation, from its annotations.
 #include <algorithm>
 
 #include "annotations/assignment.h"
@@ -22,7 +22,7 @@ Error unreadable(const Error& error, const kube::Pod& pod, const std::string& ke
 
 // ---- charges ------------------------------------------------------------------------------------
 
-// What a share takes of its device.
+// A share's charge on its device.
 engine::Charge chargeOf(const engine::Share& share, const engine::DevicePart* part) {
   engine::Charge charge{share.uuid, share.memory, share.compute, 1};
   if (share.part.empty()) return charge;
@@ -143,7 +143,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceM
       place(instances, at, i, &share);
       const auto parting = partingFor(kind, device);
       const engine::DevicePart* part = partNamed(parting.get(), share.part);
-      // A node rounds it; the part says it exactly.
+      // A node rounds it; the part has the exact value.
       if (part != nullptr) share.compute = part->compute;
       held->charges[at].push_back(chargeOf(share, part));
       held->charges[at].back().sort = sort;
@@ -153,7 +153,7 @@ Result<void> read(const kube::Pod& pod, const vendors::Kind& kind, const DeviceM
   return {};
 }
 
-// Until a change is done it has what it had, and what it will have is kept for it.
+// Until a resize is done the pod keeps its old size, and the new one is held for it.
 Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
                         const DeviceMetadataMap* devices, std::vector<engine::Charge>* charges) {
   const std::optional<kube::ResizeState> pending = pendingChange(pod);
@@ -191,7 +191,7 @@ Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
   allocation.placement.node = engine::NodeName(pod.node);
   if (const std::string* pool = kube::valueOf(pod.meta.annotations, kAssignedPool))
     allocation.placement.pool = engine::PoolName(*pool);
-  // Whose words are not understood holds what it holds, all day.
+  // A pod with unreadable hours holds its whole allocation all day.
   if (const auto use = expectedUse(pod.meta.annotations)) allocation.placement.daily = *use;
   allocation.placement.charges = chargesOf(held.charges, pod.init);
   allocation.placement.containers = std::move(held.shares);

@@ -55,7 +55,7 @@ std::string groupPath(const char* api, const kube::Pod& pod, const std::string& 
          name;
 }
 
-// What the pod itself says of their number goes before what its group says.
+// The number of members in the pod goes before the one in its group.
 Result<std::optional<PodGroupRef>> with(PodGroupRef words, const char* key,
                                         const std::string& count) {
   if (count.empty()) return std::optional(std::move(words));

@@ -26,7 +26,7 @@ struct NodeDescription {
 };
 
 // Reads a node. `elsewhere`: finds UUIDs in inventories of other nodes (codec/inventory_bounds.h).
-// kCorrupt: which annotation or resource, where in it, what was expected.
+// kCorrupt: the message names annotation or resource, place and form.
 Result<NodeDescription> describe(const kube::Node& node, const vendors::Catalog& catalog,
                                  const RecordedElsewhere& elsewhere = {});
 
@@ -38,14 +38,14 @@ std::string upgradeOf(const kube::Node& node, const vendors::Kind& kind);
 bool asksForDevices(const kube::Pod& pod, const vendors::Catalog& catalog);
 
 // Reads a pod's request. None: it requests no devices. `base`: device policy for pods without the
-// annotation. kUsage: which container and resource, or which annotation, what is accepted.
+// annotation. kUsage: the message names the resource or annotation, and accepted values.
 Result<std::optional<engine::Request>> requestOf(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
                                                  const engine::DevicePolicy& base);
 
-// Reads what a bound pod holds from its assignment, and from an admitted resize. None: it holds
-// nothing, is not bound or has ended. `devices`: of its node; null: the node is unknown. Errors: an
-// annotation cannot be read.
+// Reads the allocation of a bound pod from its assignment, and from an admitted resize. None: it
+// has none, is not bound or has ended. `devices`: of its node; null: the node is unknown. Errors:
+// an annotation cannot be read.
 Result<std::optional<engine::Allocation>> heldBy(const kube::Pod& pod,
                                                  const vendors::Catalog& catalog,
                                                  const DeviceMetadataMap* devices);

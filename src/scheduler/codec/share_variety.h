@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxDifferentShares = 8;
 // shares; none: they do not. Init containers that end do not count. `most`: 0: no limit.
 std::optional<std::string> tooManyDifferentShares(const engine::Shape& shape, std::size_t most);
 
-// As above. None also for a request that cannot be read or is empty, which is handled elsewhere.
+// The same for a request. None also if it is unreadable or empty, which is handled elsewhere.
 inline std::optional<std::string> tooManyDifferentShares(
     const Result<std::optional<engine::Request>>& request, std::size_t most) {
   if (!request || !*request) return std::nullopt;

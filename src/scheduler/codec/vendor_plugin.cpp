@@ -118,7 +118,7 @@ std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
   if (!profile.empty()) names.push_back(kind.instances_prefix + profile);
   std::string missing;
   bool any = false;
-  // Agents of before, and HAMi's, say nothing.
+  // Earlier agents, and HAMi's, do not publish them.
   const std::string* said = kube::findRenamed(node.meta.annotations, kube::kServedResourcesKey);
   const bool says = said != nullptr;
   const std::set<std::string> ours = kube::decodeDevices(says ? *said : std::string());

@@ -22,19 +22,19 @@ namespace divvy::scheduler {
 inline constexpr const char* kVendorPlugin = "(own plugin)";
 
 // Returns the part of a model name for devices that the kubelet does not offer by `resource`.
-// HAMi's agent serves only the resource that counts devices, and Divvy's agent what it is
-// configured for. A pod that requests another resource would start without a device.
+// HAMi's agent serves only the resource that counts devices, and Divvy's agent the configured ones.
+// A pod that requests another resource would start without a device.
 std::string notServedBy(const std::string& resource);
 // Returns true for a result of notServedBy().
 bool isNotServedBy(const std::string& model);
 // Returns notServedBy(), each after a space, for all resources that count a registered device and
 // that the node's kubelet does not offer. `profile`: of an instance that is requested as a whole.
-// Empty if the kubelet offers none of them, as it is then unknown what the node serves.
+// Empty if the kubelet offers none of them, as the resources that the node serves are then unknown.
 std::string missingNames(const kube::Node& node, const vendors::Kind& kind,
                          const std::string& model, const std::string& profile);
 
 // Returns the devices of a node that a vendor plugin serves, by its allocatable count; empty: it
-// serves none, or an agent registers them. kCorrupt: which resource, what was expected.
+// serves none, or an agent registers them. kCorrupt names resource and expected form.
 Result<std::vector<kube::RegisteredDevice>> ownPluginDevices(const kube::Node& node,
                                                              const vendors::Kind& kind);
 

@@ -63,7 +63,7 @@ std::string requestPatch(const std::string& uid, const std::map<std::string, std
   };
   json::array steps{step("test", "/metadata/uid", uid)};
   for (const auto& [key, old] : said) {
-    // RFC 6901: what separates members, and what escapes it.
+    // RFC 6901: the separator of members, and the escape character.
     std::string path = "/metadata/annotations/";
     for (const char c : key) path += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
     steps.push_back(step("test", path, old));
@@ -187,7 +187,7 @@ asio::awaitable<void> AgentHandshakeController::ask(Handshakes::PendingHandshake
   call.still = [this] { return options_.why_not().empty(); };
   const Result<json::value> done = co_await client_.ask(std::move(call));
   if (done) co_return;
-  // Gone, or another of that name, or it says something else by now (422): the next look tells.
+  // Gone, or another node of that name, or a new handshake (422): the next round finds out.
   const ErrorCode code = done.error().code();
   if (code != ErrorCode::kNotFound && code != ErrorCode::kUsage)
     log::warn("cannot ask an agent for its handshake", {{"error", done.error().message()}});

@@ -19,7 +19,7 @@
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
-// GCC 12 with -O2 loses the frame of a coroutine in which the condition of an `if` awaits and whose
+// GCC 12 with -O2 loses the frame of a coroutine in which the condition of an `if` awaits and the
 // branch returns: such answers have names here.
 
 namespace divvy::scheduler {
@@ -121,7 +121,7 @@ std::optional<kube::Notice> EvictionController::noticeOf(const kube::Pod& pod) c
   const auto said = pod.meta.annotations.find(ground_.pod_key);
   if (said == pod.meta.annotations.end()) return std::nullopt;
   const Result<kube::Notice> notice = kube::decodeNotice(said->second);
-  // Only we write it: what cannot be read is as if it was not there, and is written over.
+  // Only this controller writes it: an unreadable notice counts as none, and is written over.
   return notice ? std::optional(*notice) : std::nullopt;
 }
 
@@ -130,7 +130,7 @@ void EvictionController::onPodUpdate(const kube::Pod& pod) {
   if (pod.node.empty() || pod.ended() || pod.meta.deleting) return onPodDelete(pod.meta.uid);
   const Key key{pod.meta.uid, pod.node};
   if (cases_.contains(key)) return;
-  // Its node may be told of a moment later.
+  // The node's request may arrive a moment later.
   cases_[key] = {pod.meta.namespace_name, pod.meta.name, {}, now() + kAgain, false, ""};
   startWork();
 }
@@ -148,7 +148,7 @@ void EvictionController::startWork() {
   asio::co_spawn(executor_, work(), rethrow);
 }
 
-// What nodes say now, into the cases.
+// Takes the nodes' present requests into the cases.
 void EvictionController::merge() {
   for (auto& [key, one] : cases_) {
     const auto node = said_.find(key.second);
@@ -174,7 +174,7 @@ asio::awaitable<void> EvictionController::work() {
   while ((!said_.empty() || !cases_.empty()) && !*options_.stopped) {
     if (options_.why_not().empty()) {
       merge();
-      // Those that it is over for first: nobody waits for a platform then.
+      // Withdrawn requests first: they do not wait behind calls of a platform.
       std::vector<Key> keys;
       for (const bool so : {false, true})
         for (const auto& [key, one] : cases_)
@@ -182,7 +182,7 @@ asio::awaitable<void> EvictionController::work() {
       for (const Key& key : keys)
         if (options_.why_not().empty()) co_await settle(key);
     } else {
-      // Another goes on with it; what pods say is told anew when we lead.
+      // Another replica continues; informers list all pods again when this one leads.
       cases_.clear();
     }
     asio::steady_timer pause(executor_, options_.every);
@@ -211,7 +211,7 @@ asio::awaitable<std::optional<kube::Pod>> EvictionController::podOf(Key key) {
   co_return std::nullopt;
 }
 
-// What is known of a pod may be of a while ago: what is done goes by what it says now.
+// The cached pod may be old: each step follows the pod as the API server has it now.
 asio::awaitable<void> EvictionController::settle(Key key) {
   if (!cases_.contains(key)) co_return;
   std::optional<kube::Pod> pod = co_await podOf(key);
@@ -227,7 +227,7 @@ asio::awaitable<void> EvictionController::settle(Key key) {
   switch (noticeStep(said, notice, now())) {
     case NoticeAction::kNothing:
       if (!notice) cases_.erase(known);
-      // What its node says meanwhile is heard.
+      // A request of its node ends the pause.
       if (notice) rest(key, notice->deadline > now() ? notice->deadline - now() : kLong);
       co_return;
     case NoticeAction::kNotice:
@@ -255,9 +255,9 @@ std::string EvictionController::warning(const Work& work) const {
          ground_.unless;
 }
 
-// Again until it is done: after a kill somebody may be told twice, and nobody is not told.
+// Repeated until it succeeds: after a kill a platform may get a notice twice, never none.
 asio::awaitable<void> EvictionController::notify(WorkPtr work) {
-  // Telling makes another version of it: whatever else is written, the annotation is ours alone.
+  // The notice makes a new version of the pod; no other writer changes the annotation.
   work->pod.meta.version.clear();
   const std::optional<std::int64_t> more = co_await ask(CallbackKind::kNotice, work);
   if (more) work->notice = extendedBy(work->notice, *more, now(), options_.notice);
@@ -268,9 +268,9 @@ asio::awaitable<void> EvictionController::notify(WorkPtr work) {
   if (!written) rest(work->key, kAgain);
 }
 
-// Told before it is written down that there is nothing to tell.
+// Calls off at the platform first, and removes the annotation then.
 asio::awaitable<void> EvictionController::callOff(WorkPtr work) {
-  work->pod.meta.version.clear();  // as above
+  work->pod.meta.version.clear();  // see notify()
   const bool told = co_await publish(work, false, ground_.over_reason, ground_.over);
   if (!told) co_return rest(work->key, kAgain);
   const std::optional<std::int64_t> heard = co_await ask(CallbackKind::kCalledOff, work);
@@ -279,7 +279,7 @@ asio::awaitable<void> EvictionController::callOff(WorkPtr work) {
   if (!written) co_return rest(work->key, kAgain);
   ++counts_.called_off;
   const auto known = cases_.find(work->key);
-  // Whom it holds for again by now is told again.
+  // A pod with a new request by now gets a new notice.
   if (known != cases_.end() && !known->second.said) cases_.erase(known);
 }
 
@@ -397,7 +397,7 @@ void EvictionController::rest(const Key& key, std::int64_t seconds) {
   if (known != cases_.end()) known->second.not_before = now() + seconds;
 }
 
-// Tried again later; the same is said once.
+// Repeated later; the same error is logged once.
 void EvictionController::trouble(const Key& key, const std::string& what) {
   rest(key, kAgain);
   const auto known = cases_.find(key);

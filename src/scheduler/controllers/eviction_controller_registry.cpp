@@ -15,7 +15,7 @@ Result<void> EvictionControllers::open(boost::asio::any_io_executor executor, ku
                                optionsFor(options.idle_notice, options.idle_extension));
   if (!idle) return idle.error();
   controllers_.push_back(std::move(*idle));
-  // A platform that could ask for more time would help whoever cheats.
+  // A platform that may extend the time would help a pod that bypasses limits.
   controllers_.push_back(std::make_unique<EvictionController>(
       kBypassGround, std::move(executor), client, nullptr, counts.bypass,
       optionsFor(options.bypass_notice, std::chrono::seconds(0))));

@@ -105,7 +105,7 @@ void NodeInventoryController::reportSurplus(const kube::Meta& node,
       rethrow);
 }
 
-// Once for each state: what was refused is asked for again once the node says something else.
+// Once for each state: a refused write is repeated once the node registers another state.
 void NodeInventoryController::write(const std::string& node, Write what) {
   const auto tried = tried_.find(node);
   if (tried != tried_.end() && tried->second == what.state) return;
@@ -130,7 +130,7 @@ asio::awaitable<void> NodeInventoryController::writeAll() {
     pause.expires_after(kPause);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  // What this replica has not written it decides again once it leads again.
+  // This replica decides unwritten changes again once it leads again.
   for (const auto& [node, what] : wanted_) tried_.erase(node);
   wanted_.clear();
   writing_ = false;

@@ -21,7 +21,7 @@ namespace divvy::scheduler {
 // Returns the inventory to write; none: it stays as it is. Pure.
 //
 // A node without an inventory gets everything that it registers. For `learning_s` seconds from
-// `now_s` (seconds since 1970), what the node registers beyond its inventory is added.
+// `now_s` (seconds since 1970), devices beyond its inventory are added.
 std::optional<kube::Inventory> toRecord(const NodeInventory& node, std::int64_t now_s,
                                         std::int64_t learning_s);
 

@@ -24,9 +24,9 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::chrono::seconds kEvery{1};
-// Who is placed sooner is never written to for it.
+// A pod that is placed sooner gets no condition.
 constexpr std::int64_t kPatienceMs = 10'000;
-// From one change of what a pod is told to the next.
+// From one change of a pod's condition to the next.
 constexpr std::int64_t kPauseMs = 60'000;
 // In one round: each is a look at all nodes, and a write.
 constexpr std::size_t kMaxTold = 8;
@@ -122,7 +122,7 @@ asio::awaitable<void> PendingConditionController::publishWaiting(engine::Instant
 }
 
 asio::awaitable<void> PendingConditionController::publishSettled() {
-  // In turns: a pod whose write always fails does not keep the others waiting.
+  // In turns: a pod with failing writes does not keep the others waiting.
   const std::size_t most = std::min(kMaxTold, settled_.size());
   for (std::size_t told = 0; told < most && !settled_.empty(); ++told) {
     auto next = settled_.upper_bound(last_settled_);
@@ -135,7 +135,7 @@ asio::awaitable<void> PendingConditionController::publishSettled() {
     log::warn("cannot clear the condition of a placed pod",
               {{"pod", one.namespace_name + '/' + one.name}, {"error", written.error().message()}});
     if (written.error().code() != ErrorCode::kUnavailable) continue;
-    // The watch may tell nothing more of a pod that runs.
+    // The watch may report nothing more of a running pod.
     settled_.try_emplace(one.uid, one);
   }
 }

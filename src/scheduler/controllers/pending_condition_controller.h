@@ -51,7 +51,7 @@ class PendingConditionController : public ClusterObserver {
   std::map<std::string, LastNotice> waiting_;  // by UID
   std::map<std::string, std::string> told_;    // by UID: message of the condition
   std::map<std::string, UnschedulablePod>
-      settled_;               // by UID: pods with a node and a condition that says they wait
+      settled_;               // by UID: pods with a node and a condition that they wait
   std::string last_settled_;  // UID of the last one that was tried
 };
 

@@ -27,7 +27,7 @@ enum class CallbackKind : std::uint8_t {
 std::string platformBody(CallbackKind news, const std::string& uid, const std::string& node,
                          const kube::EvictionRequest& pod, const kube::Notice& state);
 // Returns the seconds that an answer with status 2xx requests: {"extendSeconds": 600}. An empty
-// body or one without that member requests none. kCorrupt: what is accepted. Pure.
+// body or one without that member requests none. kCorrupt names the form. Pure.
 Result<std::int64_t> platformAnswer(const std::string& body);
 
 // For the executor's thread only.

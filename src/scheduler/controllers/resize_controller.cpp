@@ -24,7 +24,7 @@ namespace asio = boost::asio;
 namespace json = boost::json;
 
 constexpr std::chrono::seconds kAgain{1};
-// An agent that begins anew takes a second; one that does not come is not waited for longer.
+// An agent that starts again takes a second; the wait for an absent one ends after this.
 constexpr std::int64_t kMaxSeconds = 60;
 constexpr std::int64_t kNano = 1'000'000'000;
 constexpr std::size_t kShownOfUid = 8;
@@ -47,7 +47,7 @@ ResizeController::ResizeController(asio::any_io_executor executor, kube::Client&
       pause_(executor) {}
 
 void ResizeController::onPodUpdate(const kube::Pod& pod) {
-  // Nearly nobody is ever asked for one.
+  // Almost no pod ever has a request.
   const bool says = pod.meta.annotations.contains(kube::kChangeKey) ||
                     pod.meta.annotations.contains(kube::kChangeStateKey);
   if (!says || !hasWork(pod)) {
@@ -91,7 +91,7 @@ asio::awaitable<void> ResizeController::work() {
     for (const std::string& uid : may ? uids : std::vector<std::string>())
       if (co_await settle(uid)) soon = true;
     if (pods_.empty()) break;
-    // Who is told of something meanwhile cuts it short.
+    // An update meanwhile cuts it short.
     pause_.expires_after(soon ? std::chrono::milliseconds(0) : kAgain);
     co_await pause_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
@@ -147,8 +147,8 @@ asio::awaitable<bool> ResizeController::admit(kube::Pod pod) {
   const Written written = co_await write(pod, annotations);
   if (written == Written::kYes) ++(state ? counts_.admitted : counts_.refused);
   if (written != Written::kNo || !state) co_return false;
-  // Not what was then: it may have gone meanwhile, or have become another. Where nobody knows
-  // whether it is written it stays booked, and is written again.
+  // Not the earlier pod: it may have ended or changed meanwhile. If the outcome of the
+  // write is unknown the resize stays booked, and is written again.
   if (const auto now = pods_.find(pod.meta.uid); now != pods_.end()) options_.restore(now->second);
   co_return false;
 }
@@ -173,7 +173,7 @@ asio::awaitable<bool> ResizeController::finish(kube::Pod pod) {
   co_return false;
 }
 
-// Whether it is. Where it was changed meanwhile we are told of that, and look again.
+// Returns whether it is written. The watch reports a change meanwhile; then it is read again.
 asio::awaitable<ResizeController::Written> ResizeController::write(
     const kube::Pod& pod, const kube::Labels& annotations) {
   kube::Call call{kube::Verb::kPatch,
@@ -199,7 +199,7 @@ asio::awaitable<ResizeController::Written> ResizeController::write(
     const bool unknown = conflict || fault.code() == ErrorCode::kUnavailable;
     co_return unknown ? Written::kUnknown : Written::kNo;
   }
-  // What comes of it is told by the watch.
+  // The watch reports the result.
   const auto known = pods_.find(pod.meta.uid);
   if (known != pods_.end() && known->second.meta.version == pod.meta.version) pods_.erase(known);
   co_return Written::kYes;

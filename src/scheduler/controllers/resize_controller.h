@@ -28,7 +28,7 @@ class ResizeController : public ClusterObserver {
     // Returns why the queue's quota refuses the pod's new size; empty: it does not, and the new
     // size is charged. Called after SchedulerCache::admitChange.
     std::function<std::string(const std::string& uid)> beyond_queue;
-    // Sets the pod's size in the cache and its queue back to what the pod itself says.
+    // Sets the pod's size in the cache and its queue back to those of the pod itself.
     std::function<void(const kube::Pod& pod)> restore;
     // Returns true if another device plugin than Divvy's hands out the node's devices.
     std::function<bool(const std::string& node)> others;

@@ -62,7 +62,7 @@ std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
   const std::optional<kube::ResizeState> state = stateOf(pod);
   Result<kube::ResizeRequest> change = kube::decodeShareChange(said->second);
   if (change) {
-    // One at a time: who asks for another meanwhile waits until that is settled.
+    // One at a time: another request meanwhile waits until this one is settled.
     const bool busy = state && state->phase == kube::ResizePhase::kAdmitted;
     if (busy || (state && state->id == change->id)) return std::nullopt;
     return RequestedResize{std::move(*change), std::nullopt};
@@ -119,7 +119,7 @@ kube::Labels settledBy(const kube::ResizeState& admitted, const kube::ResizeResu
   const std::string key = wishKey("priority", admitted.change.container);
   written[key] = admitted.change.priority;
   kube::Labels then = annotations;
-  // What cannot be read stays as it is: an agent refuses to act on it.
+  // An unreadable annotation stays as it is: an agent refuses to act on it.
   if (kube::decideWord(key, admitted.change.priority, &then) && then.contains(kube::kDecidedKey))
     written[kube::kDecidedKey] = then.at(kube::kDecidedKey);
   return written;

@@ -26,7 +26,7 @@ struct RequestedResize {
 std::optional<RequestedResize> askedChange(const kube::Pod& pod);
 
 // Returns the pod's assignment after the resize. `kind`: device kind with shares that can be
-// resized. kUsage, kNotFound, kUnsupported: what is accepted; kUnavailable: the pod does not run;
+// resized. kUsage, kNotFound, kUnsupported name accepted input; kUnavailable: the pod does not run;
 // kCorrupt: its assignment cannot be read.
 Result<std::string> assignmentWith(const kube::Pod& pod, const kube::ResizeRequest& change,
                                    const vendors::Kind& kind);

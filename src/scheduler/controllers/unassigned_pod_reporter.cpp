@@ -56,7 +56,7 @@ bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog) {
 
 namespace {
 
-// `suffix` tells the Events of one pod apart.
+// `suffix` distinguishes the Events of one pod.
 std::string eventOf(const kube::Pod& pod, const char* reason, std::string message,
                     const std::string& suffix, const std::string& scheduler, std::int64_t seconds) {
   const json::object involved{{"apiVersion", "v1"},

@@ -25,8 +25,8 @@ bool isStray(const kube::Pod& pod, const vendors::Catalog& catalog);
 // Returns the Event (core/v1) about an unassigned pod, as JSON. Its name is the same for each
 // writer. `scheduler`: name of the scheduler; `seconds`: since 1970. Pure.
 std::string strayEvent(const kube::Pod& pod, const std::string& scheduler, std::int64_t seconds);
-// Returns the Event about a pod with an unreadable assignment, as strayEvent(). `why`: what cannot
-// be read. Pure.
+// Returns the Event about a pod with an unreadable assignment, as strayEvent(). `why`: the
+// unreadable part. Pure.
 std::string unreadableEvent(const kube::Pod& pod, const std::string& why,
                             const std::string& scheduler, std::int64_t seconds);
 
@@ -40,15 +40,15 @@ class UnassignedPodReporter : public ClusterObserver {
 
   // Reports an unassigned pod, unless it was reported before.
   void onPodUpdate(const kube::Pod& pod) override;
-  // Reports a pod with an unreadable assignment, unless it was reported before. `why`: what cannot
-  // be read.
+  // Reports a pod with an unreadable assignment, unless it was reported before. `why`: the
+  // unreadable part.
   void unreadable(const kube::Pod& pod, const std::string& why);
   std::size_t count() const { return count_; }  // unassigned pods since the start
 
  private:
   struct Note {
     kube::Pod pod;
-    std::string unreadable;  // what cannot be read; empty: there is no assignment
+    std::string unreadable;  // the unreadable part; empty: there is no assignment
   };
   void add(Note note);
   boost::asio::awaitable<void> publishEvents();

@@ -43,7 +43,7 @@ struct SchedulingDryRun::Impl {
   }
 
   void comes(const kube::Pod& pod, const std::string& created) {
-    // Whoever let it be made has judged that.
+    // Admission has judged that already.
     const std::string named = queueNamedBy(pod);
     if (!with_namespaces && !named.empty())
       queues.setNamespaceQueue(pod.meta.namespace_name, named);
@@ -58,7 +58,7 @@ struct SchedulingDryRun::Impl {
   DisruptionBudgets budgets;
   bool with_queues = true;
   bool with_namespaces = true;
-  // Of each gang, "NAMESPACE/NAME": those who wait, by UID; and whom we let come.
+  // By gang, "NAMESPACE/NAME": waiting pods, by UID; and the pods that were let in.
   std::map<std::string, std::map<std::string, Waiting>> waiting;
   std::map<std::string, std::set<std::string>> came;
 };
@@ -100,7 +100,7 @@ void SchedulingDryRun::withoutNamespaces() {
   impl_->with_namespaces = false;
 }
 
-// ---- who is there -------------------------------------------------------------------------------
+// ---- present pods -------------------------------------------------------------------------------
 
 Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& created) {
   const bool promised =
@@ -143,7 +143,7 @@ void SchedulingDryRun::arrive(std::span<const kube::Pod> pods, const Least& leas
   }
   for (const MinMemberRef& in : gated_pods.unknownMinMembers())
     gated_pods.setMinMember(in, least(in));
-  // What was promised to others before, first.
+  // Earlier reservations of other pods first.
   if (!gated_pods.settled()) gated_pods.restoreReservations(kNever);
   for (std::vector<GateRemoval> now = gated_pods.open(kAll, "", kNever); !now.empty();
        now = gated_pods.open(kAll, "", kNever))
@@ -176,12 +176,12 @@ void SchedulingDryRun::place(const kube::Pod& pod, const std::string& node) {
   kube::Pod there = pod;
   there.node = node;
   there.placed_at = impl_->options.now;
-  // What of it cannot be read protects it.
+  // An unreadable part of it protects it.
   const Result<void> set = impl_->running_pods.set(there);
   (void)set;
 }
 
-// ---- who would end ------------------------------------------------------------------------------
+// ---- victims ------------------------------------------------------------------------------------
 
 Result<Victims> SchedulingDryRun::whoEnds(const kube::Pod& pod,
                                           std::span<const std::string> nodes) const {

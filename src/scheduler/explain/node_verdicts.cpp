@@ -15,7 +15,7 @@ namespace {
 using engine::Change;
 using engine::Remedy;
 
-// How much of what was asked for is given up; of what has no amount, all of it.
+// The part of the requested amounts that is given up; all, where there is no amount.
 double distanceOf(const Remedy& remedy) {
   double distance = 0;
   for (const Change& one : remedy) {
@@ -32,7 +32,7 @@ std::vector<std::tuple<engine::ChangeKind, std::size_t, engine::DeviceKind>> kin
   return kind;
 }
 
-// What the pod did not say cannot be taken back by whoever wrote it.
+// The author of a pod cannot take back an exclusion that the pod does not state.
 bool liftsOurs(const SchedulerCache& cache, const Remedy& remedy) {
   return std::any_of(remedy.begin(), remedy.end(), [&](const Change& change) {
     return change.kind == engine::ChangeKind::kNotModels &&
@@ -113,7 +113,7 @@ Result<std::string> summary(const SchedulerCache& cache, const engine::Request& 
     said += (i == 0 ? ": " : ", ") + std::to_string(order[i].first) + ' ' + order[i].second;
   }
   if (rest > 0) said += ", " + std::to_string(rest) + " for other reasons";
-  // A quota, or what kube-scheduler looks at itself.
+  // A quota, or a rule of kube-scheduler itself.
   if (briefs->size() < all) said += "; see condition PodScheduled for the others";
   return said;
 }

@@ -23,8 +23,8 @@ using http::Answer;
 constexpr std::chrono::seconds kOffered{5};
 constexpr std::chrono::milliseconds kLook{10};
 
-// Of a call that got an answer only what says that the pod is gone or may not be bound is certain:
-// a conflict may be that it is bound already, by a call whose answer was lost.
+// Among answers only these are certain: the pod is gone, or may not be bound. A conflict may be
+// that it is bound already, by a call with a lost answer.
 BindOutcome endOf(const Error& error) {
   const bool refused = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kUsage;
   return refused ? BindOutcome::kRefused : BindOutcome::kUncertain;
@@ -74,9 +74,9 @@ asio::awaitable<Answer> Binder::answer(http::Query query) {
   co_return Answer{http_status::kOk, bindAnswer(fault)};
 }
 
-// A kubelet turns pods away for good whose devices it does not offer. The agent gives them back as
-// soon as it hears of the room that we know of. If it does not say so, it is not there, or an
-// earlier one, which withdraws nothing: whoever waits then waits in vain.
+// A kubelet rejects a pod for good if it does not offer the pod's devices. The agent offers them
+// again as soon as it observes the freed capacity. If it does not, it is not there, or is an
+// earlier one, which withdraws nothing: a wait is then in vain.
 asio::awaitable<void> Binder::offered(std::string uid) {
   const auto until = std::chrono::steady_clock::now() + kOffered;
   asio::steady_timer pause(co_await asio::this_coro::executor);

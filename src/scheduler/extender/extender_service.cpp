@@ -61,7 +61,7 @@ Answer ExtenderService::filter(const Query& query) {
   parts_.counts.expired += parts_.cache.expire(now());
   const bool gated = parts_.gate.knows(args->pod.meta.uid);
   const Result<FilterResult> result = choose(*args, gated);
-  parts_.requeuer.requeueSoon();  // what was reserved for it before may be others' now
+  parts_.requeuer.requeueSoon();  // its earlier reservation may be others' now
   count(result);
   if (result && !gated && !result->why.empty() && !result->node && result->fitting.empty()) {
     std::vector<std::string_view> nodes;  // where evictions help

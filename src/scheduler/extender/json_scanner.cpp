@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-// A place in a text. What moves it on says whether it could.
+// A place in a text. Functions that move it return whether they could.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -88,7 +88,7 @@ class Cursor {
   const char* end_;
 };
 
-// Printable ASCII without backslashes is what it stands for.
+// Printable ASCII without backslashes needs no decoding.
 bool plain(std::string_view text) {
   unsigned char bad = 0;
   for (const char c : text) {

@@ -32,7 +32,7 @@ bool expired(const std::string& key, const LockValue& lock, std::int64_t now) {
   return now - lock.seconds >= life || lock.seconds - now >= life;
 }
 
-// None: it says why not.
+// An error has the reason.
 Result<kube::Meta> metaFrom(const Result<json::value>& object) {
   if (!object) return object.error();
   return kube::metaOf(*object);
@@ -144,7 +144,7 @@ asio::awaitable<void> NodeLocks::give(std::string node, std::vector<std::string>
       const auto old = seen->annotations.find(key);
       if (old == seen->annotations.end()) continue;
       const LockValue said = parseLock(old->second);
-      // Of one without a name: it was free when this pod took it.
+      // A lock without a name was free when this pod took it.
       const bool own = said.holder.pod.empty() ? !expired(key, said, now) : said.holder == holder;
       if (own) none[key] = nullptr;
     }

@@ -27,7 +27,7 @@ struct ExtenderArgs {
   std::vector<std::string_view> items;
 };
 
-// Parses the body of /filter or /prioritize. `body` outlives the result. kCorrupt: what is wrong.
+// Parses the body of /filter or /prioritize. `body` outlives the result. kCorrupt names the fault.
 Result<ExtenderArgs> parseFilter(std::string_view body);
 // Returns the ExtenderFilterResult. For whole nodes it has those in neither `why` nor `never`, as
 // they came. For node names each refusal is unresolvable, so that kube-scheduler evicts no pods for
@@ -40,8 +40,8 @@ std::string prioritizeAnswer(const ExtenderArgs& ask, const std::vector<unsigned
 // Returns an answer with an error. The pod waits, and its Events have the message.
 std::string filterError(const std::string& message);
 
-// Parses the body of /preempt: the pod, and names of nodes on which evictions would help by what
-// kube-scheduler knows. Ignores victims. `body` outlives the result. kCorrupt: what is wrong.
+// Parses the body of /preempt: the pod, and names of nodes on which evictions would help according
+// to kube-scheduler. Ignores victims. `body` outlives the result. kCorrupt names the fault.
 Result<ExtenderArgs> parsePreempt(std::string_view body);
 // Returns an answer by which kube-scheduler evicts no pods.
 std::string preemptAnswer();
@@ -50,7 +50,7 @@ struct BindingArgs {
   std::string name, namespace_name, uid, node;
 };
 
-// Parses the body of /bind. kCorrupt: what is wrong.
+// Parses the body of /bind. kCorrupt names the fault.
 Result<BindingArgs> parseBind(const std::string& body);
 // Returns the answer to /bind. `error`: empty: the pod is bound.
 std::string bindAnswer(const std::string& error);

@@ -29,8 +29,8 @@ const std::vector<ManifestTemplate>& manifestTemplates();
 // for placeholders. kInternal, with template, line and placeholder: a placeholder has no value, a
 // value has no placeholder, or a line has not the form of a template.
 Result<std::string> renderTemplate(const ManifestTemplate& source, const TemplateValues& values);
-// Renders the template `name` of manifestTemplates(). kInternal: as above, or there is no such
-// template.
+// Renders the template `name` of manifestTemplates(). kInternal: as renderTemplate(), or there is
+// no such template.
 Result<std::string> renderManifest(std::string_view name, const TemplateValues& values);
 
 }  // namespace divvy::scheduler

@@ -19,7 +19,7 @@ bool fits(const KeyPattern& family, std::string_view key) {
 AnnotationKeys keysOf(const std::set<std::string>& names, std::vector<KeyPattern> families) {
   AnnotationKeys keys;
   keys.families = std::move(families);
-  // Who is of a family is not named again.
+  // A key of a family is not named again.
   for (const std::string& name : names)
     if (!keys.has(name)) keys.names.push_back(name);
   return keys;

@@ -9,7 +9,7 @@
 namespace divvy::scheduler {
 namespace {
 
-// Those that nodes can register: pods with others are not taken from whoever places them now.
+// Kinds that nodes can register: pods with other kinds stay with their present scheduler.
 std::vector<const vendors::Kind*> placedKinds(const vendors::Catalog& catalog) {
   std::vector<const vendors::Kind*> kinds;
   for (const vendors::Kind* kind : catalog.kinds())

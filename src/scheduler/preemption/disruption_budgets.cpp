@@ -17,7 +17,7 @@ void DisruptionBudgets::spend(const RunningPod& running) {
 
 std::vector<const kube::DisruptionBudget*> DisruptionBudgets::of(const RunningPod& running) const {
   std::vector<const kube::DisruptionBudget*> found;
-  // Who has not begun is evicted whatever the budgets say.
+  // A pod that has not started is evicted regardless of budgets.
   if (!running.started) return found;
   for (const auto& [uid, one] : all_)
     if (one.covers(running.namespace_name, running.labels)) found.push_back(&one);

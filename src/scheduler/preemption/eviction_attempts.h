@@ -64,7 +64,7 @@ class EvictionAttempts {
   std::size_t size() const { return all_.size(); }
   // Returns the keys of attempts for this pod.
   std::vector<std::string> keysOf(const std::string& uid) const;
-  // Returns the keys of attempts whose nominations have ended.
+  // Returns the keys of attempts with ended nominations.
   std::vector<std::string> expired(engine::Instant now) const;
 
   // Records pods that did not terminate in time: their node may be dead, or a finalizer hangs.

@@ -43,7 +43,7 @@ void GatedEvictionPlanner::overlayOthers(const PodSet& pod_set, QuotaOverlay* ov
       overlay->with("claim of " + key, {attempt.pod_set.queue, attempt.plan.use, {}});
 }
 
-// Of these pods, those that may not be evicted now.
+// The pods among these that may not be evicted now.
 std::set<engine::JobName> GatedEvictionPlanner::protectedOf(
     const std::vector<std::string>& uids, const PreemptionOptions& options) const {
   std::set<engine::JobName> all;
@@ -213,8 +213,8 @@ bool GatedEvictionPlanner::isFair(const PodSet& pod_set, engine::ReclaimOptions 
   return may == chosen.size();
 }
 
-// Adds victims that use the queue's quota and not its devices: of the possible ones in order, those
-// without whose eviction the quota does not suffice.
+// Adds victims that use the queue's quota and not its devices. It takes possible ones in order, and
+// only those that the quota needs.
 bool GatedEvictionPlanner::addForQueue(const Search& search, GatedEvictionPlan* plan) {
   const PodSet& pod_set = search.pod_set;
   if (withinQuota(pod_set, plan->use))

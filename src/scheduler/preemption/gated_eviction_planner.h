@@ -31,7 +31,7 @@ class GatedEvictionPlanner {
   };
   explicit GatedEvictionPlanner(const Parts& parts) : parts_(parts) {}
 
-  // Returns a plan: first by what the queue reclaims, then by priority. None: no victims make it
+  // Returns a plan: first by the queue's reclaim, then by priority. None: no victims make it
   // fit. Counts each way that found none.
   std::optional<GatedEvictionPlan> plan(const PodSet& pod_set, const PreemptionOptions& options);
   // Returns true if the rest of the plan is still allowed: pods may have terminated since, or be

@@ -1,9 +1,9 @@
 // Gated preemption: which pods to evict for gated pods, because their queue reclaims its guarantee
-// or by priority, and what is nominated for them until they start. This decides only; the
+// or by priority, and the capacity nominated for them until they start. This decides only; the
 // preemption controller evicts the pods that next() returns. Private.
 //
 // Crash safety: nothing of it is written. The next leader counts terminating pods as gone, and
-// evicts only what is needed beside them.
+// evicts only further victims that are needed.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace {
 
 // Each keeps the names of all nodes that would do.
 constexpr std::size_t kMaxContenders = 128;
-// Both things that kube-scheduler says of one try have come by then.
+// Both requests of kube-scheduler about one attempt have arrived by then.
 constexpr std::int64_t kGatherMs = 100;
 // Taints, labels and volumes may have changed since.
 constexpr std::int64_t kFreshMs = 10'000;
@@ -53,7 +53,7 @@ void PreemptionBackoff::offered(const kube::Pod& pod, std::span<const std::strin
   One* one = enter(pod, now);
   if (one == nullptr) return;
   std::vector<std::string>& all = one->contender.nodes;
-  // Of an earlier try.
+  // They are of an earlier attempt.
   if (one->heard < later(now, -kFreshMs)) all.clear();
   all.insert(all.end(), nodes.begin(), nodes.end());
   std::sort(all.begin(), all.end());

@@ -24,7 +24,7 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-// How often it is looked whether something is due that nobody tells of.
+// The interval of checks for work that is due and causes no event.
 constexpr std::chrono::milliseconds kLook{100};
 // Looked at in one go, while other requests wait; a node may take as long as one decision.
 constexpr std::chrono::milliseconds kAtOnce{5};
@@ -34,7 +34,7 @@ constexpr std::uint64_t kMaxTries = 50 * engine::kTriesOfDecision;
 constexpr std::int64_t kBindMs = 120'000;
 constexpr std::int64_t kFirstCallMs = 1'000;
 constexpr unsigned kMaxDoublings = 5;
-// Pods that end for those at the gate, before it is looked again at whom others need.
+// Evictions for gated pods before other pods have their turn.
 constexpr unsigned kStepsAtOnce = 8;
 constexpr std::size_t kNamed = 5;  // victims in an Event
 
@@ -61,7 +61,7 @@ void PreemptionController::start() {
   budgets.set = [this](const json::value& object) {
     Result<kube::DisruptionBudget> budget = kube::budgetOf(object);
     if (budget) budgets_.set(std::move(*budget));
-    // The API server heeds it all the same.
+    // The API server follows it all the same.
     if (!budget)
       log::warn("cannot read a disruption budget", {{"error", budget.error().message()}});
   };
@@ -153,7 +153,7 @@ asio::awaitable<void> PreemptionController::run() {
   }
 }
 
-// Who has room by now is told; who had none in time has none kept any more.
+// Pods that fit by now are requeued; those that did not fit in time lose their nomination.
 asio::awaitable<void> PreemptionController::advance() {
   std::vector<std::string> uids;
   for (const auto& [uid, attempt] : attempts_) uids.push_back(uid);
@@ -183,7 +183,7 @@ asio::awaitable<void> PreemptionController::advance() {
       co_await call(attempt);
       continue;
     }
-    // Nobody is left who could still make room: others came in between.
+    // No victim is left: other pods took the capacity.
     const std::vector<const RunningPod*> there = running_pods_.on(attempt.plan.node);
     const bool terminating = std::any_of(there.begin(), there.end(),
                                          [](const RunningPod* one) { return one->terminating; });
@@ -290,7 +290,7 @@ asio::awaitable<void> PreemptionController::attempt(PreemptionCandidate contende
   co_await carryOut(uid);
 }
 
-// One after the other: who is not asked to end because it came to nothing before stays.
+// One after the other: once the attempt fails, the remaining victims stay.
 asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
   const Attempt begun = attempts_.at(uid);
   const kube::Meta& meta = begun.pod.meta;
@@ -314,7 +314,7 @@ asio::awaitable<void> PreemptionController::carryOut(std::string uid) {
     if (there == nullptr || there->terminating) continue;
     const RunningPod one = *there;
     if (!attempts_.contains(uid)) co_return;
-    // Who is bound, or gone, needs nobody's end any more.
+    // A bound or deleted pod needs no more evictions.
     std::function<bool()> still = [this, uid] {
       return options_.why_not().empty() && attempts_.contains(uid);
     };
@@ -370,8 +370,8 @@ asio::awaitable<bool> PreemptionController::evict(RunningPod victim, std::functi
   co_return true;
 }
 
-// For those that wait at the gate. Of each that is refused the plan ends; what was evicted stays
-// so.
+// Evicts the victims of gated preemption. A refused eviction ends its plan; earlier evictions of
+// the plan are not undone.
 asio::awaitable<void> PreemptionController::clear() {
   gated_preemption_->advance();
   for (unsigned steps = 0; steps < kStepsAtOnce; ++steps) {

@@ -1,4 +1,4 @@
-// Changes to what queues are charged, for the time of one decision. Pure. Private.
+// Changes to the charges of queues, for the time of one decision. Pure. Private.
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kMirror = "kubernetes.io/config.mirror";
 
-// Of a resource; none: nothing is said of it.
+// The amount of a resource; none: it is not stated.
 Result<std::optional<Quantity>> amount(const kube::Quantities& from, const std::string& resource) {
   const auto found = from.find(resource);
   if (found == from.end()) return std::optional<Quantity>();
@@ -100,7 +100,7 @@ Result<void> RunningPods::set(const kube::Pod& pod) {
   if (resources) one.resources = *resources;
   if (!resources) fault = resources.error();
   if (!fault) one.fixed = true;
-  // A group that cannot be read protects no pod: its author writes it, whatever it may say of
+  // A group that cannot be read protects no pod: its author writes it, with any rule about
   // evictions.
   if (!gang && fault) fault = gang.error();
   on_[one.node].insert(one.uid);

@@ -1,5 +1,5 @@
-// Running pods by node, with or without devices: what kube-scheduler counts for them, and whether
-// they may be victims. Pure. Private.
+// Running pods by node, with or without devices: their amounts as kube-scheduler counts them, and
+// whether they may be victims. Pure. Private.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace divvy::scheduler {
 
-// What a pod requests of its node beside devices.
+// A pod's requests of its node beside devices.
 struct PodResources {
   engine::Cpu cpu;
   Bytes memory;
@@ -37,7 +37,7 @@ struct RunningPod {
   std::int64_t placed_at = 0;  // seconds since 1970
   std::int64_t grace = 0;      // seconds, termination grace period
   std::string group;           // key of the gang, which is evicted as a whole; empty: none
-  bool terminating = false;    // deletion has begun
+  bool terminating = false;    // deletion has started
   bool started = false;        // not pending, so disruption budgets cover it
   // Never a victim: its annotations protect it or cannot be read, its resources cannot be read, or
   // eviction would change nothing (pods of a DaemonSet, mirror pods).
@@ -47,8 +47,8 @@ struct RunningPod {
 
 class RunningPods {
  public:
-  // Adds or updates a pod. Removes it if it has no node or has ended. kUsage: what cannot be read;
-  // the pod is kept, and is `fixed` unless only its gang cannot be read.
+  // Adds or updates a pod. Removes it if it has no node or has ended. kUsage names the unreadable
+  // part; the pod is kept, and is `fixed` unless only its gang cannot be read.
   Result<void> set(const kube::Pod& pod);
   void remove(const std::string& uid);
   // Marks an evicted pod as terminating. It stays so although the API server may still send its

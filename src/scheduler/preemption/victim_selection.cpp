@@ -21,7 +21,7 @@ std::optional<Quantity> allocatable(const NodeSnapshot& snapshotOf, const char* 
   return read ? std::optional(*read) : std::nullopt;
 }
 
-// Of what a node does not say there is enough, as kube-scheduler would refuse it anyway.
+// A resource that the node does not state suffices: kube-scheduler would refuse the node anyway.
 engine::Node nodeWith(const NodeSnapshot& snapshotOf) {
   engine::Node node = snapshotOf.node;
   if (const auto cpu = allocatable(snapshotOf, "cpu")) node.cpu.milli = cpu->milli();
@@ -43,8 +43,8 @@ std::int64_t ran(const RunningPod& one, const PreemptionOptions& options) {
   return one.placed_at == 0 ? 0 : std::max<std::int64_t>(options.now - one.placed_at, 0);
 }
 
-// The node with everybody on it but the claimant, and without those who are ending where
-// `without_going`.
+// The node with all its pods but the preemptor. With `without_going` terminating pods are left out,
+// too.
 class Site {
  public:
   Site(const NodeSnapshot& snapshotOf, const PreemptorPod& preemptor,
@@ -78,7 +78,7 @@ class Site {
   bool full() const { return pods >= most_pods; }
   const std::vector<const RunningPod*>& there() const { return there_; }
 
-  // Holds nothing here, but has to end with somebody who is here.
+  // Holds nothing here, but is evicted together with a pod that is here.
   void addElsewhere(const RunningPod& one) {
     if (!elsewhere_) {
       engine::Node node;
@@ -95,7 +95,7 @@ class Site {
 
   engine::Engine engine;
   const std::string name;
-  bool terminating = false;  // somebody here is ending
+  bool terminating = false;  // a pod here terminates
   std::int64_t pods = 0;
   std::int64_t most_pods = std::numeric_limits<std::int64_t>::max();
 
@@ -109,15 +109,15 @@ class Site {
   bool elsewhere_ = false;
 };
 
-// Who may be asked to end, and what that costs.
+// The possible victims, and their eviction costs.
 class Chooser {
  public:
   Chooser(const PreemptorPod& preemptor, const DisruptionBudgets& budgets,
           const PreemptionOptions& options, IneligibleCounts* ineligible)
       : claimant_(preemptor), budgets_(budgets), options_(options), withheld_(ineligible) {}
 
-  // Those who are there, and with each its whole group; who has a group one of whom never ends
-  // does not end either.
+  // Adds the pods of the node, and with each its whole group. A group with a protected member is no
+  // victim.
   void add(Site* site, const RunningPods& running_pods) {
     std::set<std::string> groups;
     for (const RunningPod* one : site->there()) {
@@ -162,12 +162,12 @@ class Chooser {
   engine::EvictionCosts costs_;
 };
 
-// Everything fits but one pod more: the one (or group of) whose end costs least.
+// All fits but the number of pods: the pod with the lowest eviction cost.
 std::optional<engine::Preemption> oneLess(const Site& site, const engine::EvictionCosts& costs) {
   std::optional<engine::Preemption> best;
   for (const RunningPod* one : site.there()) {
     const auto addEvictionCost = costs.of.find(engine::RequestId(one->uid));
-    // Of groups others would end, too: they are left for those who are short of more.
+    // A group would end other pods, too: groups remain for requests that lack more.
     if (addEvictionCost == costs.of.end() || !addEvictionCost->second.group.empty()) continue;
     const engine::PreemptionCost cost{0, addEvictionCost->second.priority,
                                       addEvictionCost->second.work_lost, 1};
@@ -189,7 +189,7 @@ bool mayEvict(const RunningPod& running, const DisruptionBudgets& budgets,
     ++ineligible->young;
     return false;
   }
-  // The API server evicts nobody who is under two.
+  // The API server evicts no pod that two budgets cover.
   const std::vector<const kube::DisruptionBudget*> under = budgets.of(running);
   if (under.size() > 1 || (under.size() == 1 && under.front()->allowed <= 0)) {
     ++ineligible->budgeted;

@@ -24,9 +24,9 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-// From the first change to a look at who waits.
+// From the first change to the next check of waiting pods.
 constexpr std::chrono::milliseconds kGather{10};
-// What time alone changes, and what queues are told to have.
+// Interval of changes by time alone, and of writes to the status of queues.
 constexpr std::chrono::seconds kTick{1};
 // At a time: each is a write.
 constexpr std::size_t kMaxOpened = 64;
@@ -59,7 +59,7 @@ void GateController::start() {
   asio::co_spawn(executor_, tick(), rethrow);
 }
 
-// ---- what is told -------------------------------------------------------------------------------
+// ---- observed objects ---------------------------------------------------------------------------
 
 void GateController::followQueues() {
   kube::EventHandlers queues;
@@ -70,7 +70,7 @@ void GateController::followQueues() {
     const std::string name = queue->meta.name;
     queue_names_[queue->meta.uid] = name;
     told_[name] = queue->status;
-    // What we wrote there ourselves changes nothing.
+    // The status that this controller wrote changes nothing.
     const auto known = queues_.all().find(name);
     const bool same = known != queues_.all().end() && known->second.sameTerms(*queue);
     queues_.set(std::move(*queue));
@@ -95,7 +95,7 @@ void GateController::followQueues() {
     reconcileSoon();
   };
   queues.trouble = [this](const Error& error) {
-    // No such kind here, or none that we may see: nobody uses queues.
+    // No such kind here, or no right to read it: the cluster uses no queues.
     const bool absent = error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
     if (!absent) return logWatchTrouble("queues")(error);
     if (!queues_known_ && !absent_said_)
@@ -142,12 +142,12 @@ void GateController::onPodDelete(const std::string& uid) {
   reconcileSoon();
 }
 
-// ---- what is asked ------------------------------------------------------------------------------
+// ---- requests of other parts --------------------------------------------------------------------
 
 Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
   const Result<std::optional<PodGroupRef>> gang = gangOf(pod);
   if (!gang) return gang.error();
-  // Until it is known who has which queue everybody waits: not for long.
+  // Until the queues are known all pods wait: not for long.
   if (!known()) return QueueAssignment{true, "", ""};
   const Result<std::string> queue = queues_.queueFor(pod.meta.namespace_name, queueNamedBy(pod));
   if (!queue && queue.error().code() == ErrorCode::kUsage) return queue.error();
@@ -157,7 +157,7 @@ Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
 }
 
 bool GateController::knows(const std::string& uid) {
-  // Before anybody else is given a place, those who were promised one get theirs.
+  // Restored reservations go before any other placement.
   if (!gated_pods_.settled()) gated_pods_.restoreReservations(expiry());
   return gated_pods_.knows(uid);
 }
@@ -168,7 +168,7 @@ Result<FilterResult> GateController::filterAndReserve(const kube::Pod& pod,
   return gated_pods_.filterAndReserve(pod, nodes, expires);
 }
 
-// ---- what is done -------------------------------------------------------------------------------
+// ---- actions ------------------------------------------------------------------------------------
 
 engine::Instant GateController::expiry() const {
   const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reservation);

@@ -8,7 +8,7 @@
 
 namespace divvy::scheduler {
 
-// A workload and its place in the order: workloads whose reservations expired come last, then the
+// A workload and its place in the order: workloads with expired reservations come last, then the
 // order of creation.
 struct GatedPodQueue::Arrival {
   unsigned late = 0;

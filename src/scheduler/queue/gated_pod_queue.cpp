@@ -9,7 +9,7 @@
 namespace divvy::scheduler {
 namespace {
 
-// Of a bound pod only its name, node and priority are read.
+// Only name, node and priority of a bound pod are read.
 void trim(kube::Pod* pod) {
   pod->init.clear();
   pod->containers.clear();

@@ -76,7 +76,7 @@ class GatedPodQueue {
   // restoreReservations().
   void reset() { settled_ = false; }
   bool settled() const { return settled_; }
-  // Reserves again what reservation annotations of pods say.
+  // Reserves the placements of reservation annotations again.
   void restoreReservations(engine::Instant expires);
 
   // Returns up to `most` gates to remove, more for a gang, and reserves devices for their pods.
@@ -98,7 +98,7 @@ class GatedPodQueue {
 
   // Returns the pods that wait, with the reasons of the last open() or filterAndReserve().
   std::vector<GatedPodStatus> waiting() const;
-  // Computes again what queues use, after a change of queues, namespaces or devices.
+  // Computes the use of queues again, after a change of queues, namespaces or devices.
   void recount();
   // Returns true if the next open() may find other gates than the last one.
   bool changed() const { return changed_; }

@@ -13,7 +13,7 @@ namespace {
 // Annotations that Divvy writes do not decide where a pod fits.
 constexpr std::string_view kOurKeys = "divvy.dev/";
 
-// What decides where a pod fits, and whether it does.
+// The fields that decide where a pod fits, and whether it does.
 std::string alikeOf(const kube::Pod& pod) {
   std::string text;
   for (const auto* list : {&pod.init, &pod.containers}) {

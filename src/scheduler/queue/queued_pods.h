@@ -49,13 +49,13 @@ class QueuedPods {
  public:
   using Uids = std::vector<std::string>;
 
-  // What the caller read of a pod.
+  // The caller's reading of a pod.
   struct Description {
     std::string created;
     bool devices = false;
     std::optional<PodGroupRef> words;
     std::string fault;
-    std::optional<ReservationAnnotation> plan;  // none: what is known stays
+    std::optional<ReservationAnnotation> plan;  // none: the known one stays
   };
   // Adds or updates the pod, and its gang.
   QueuedPod& set(const kube::Pod& pod, Description description);
@@ -80,8 +80,8 @@ class QueuedPods {
   std::vector<MinMemberRef> unknownMinMembers() const;
   // Returns how many members start together. kUnavailable: not read yet.
   Result<std::uint32_t> minMemberOf(const Gang& gang) const;
-  // Returns why no member of the gang may be bound now. Empty: members may be bound. `cache` tells
-  // which members have a reservation.
+  // Returns why no member of the gang may be bound now. Empty: members may be bound. `cache` has
+  // the reservations of members.
   std::string holdsBack(const Gang& gang, const SchedulerCache& cache) const;
   // Sorts pods without the gate first, then by creation.
   void sort(Uids* uids) const;

@@ -20,7 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// From the first change to a look at who waits.
+// From the first change to the next check of waiting pods.
 constexpr std::chrono::milliseconds kGather{20};
 // At a time: each is a write.
 constexpr std::size_t kMaxKicked = 16;

@@ -50,7 +50,7 @@ bool ReservationPlanner::isOfStartingGang(const kube::Pod& pod) const {
   return gang != nullptr && !gang->started;
 }
 
-// Members whose node lacks CPU or memory are tried on other nodes.
+// Members are tried on other nodes if their node lacks CPU or memory.
 Result<std::vector<Reservation>> ReservationPlanner::reserve(
     const std::vector<kube::Pod>& pods, const std::vector<std::string>& without_models,
     engine::Instant expires) {

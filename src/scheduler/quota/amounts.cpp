@@ -55,7 +55,7 @@ bool depends(const std::vector<engine::Container>& containers) {
   });
 }
 
-// By UUID, as its annotations say it.
+// By UUID, from the pod's annotations.
 std::map<std::string, const vendors::Kind*> kindsSaid(const kube::Pod& pod,
                                                       const vendors::Catalog& catalog) {
   std::map<std::string, const vendors::Kind*> kinds;

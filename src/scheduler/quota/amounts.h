@@ -28,7 +28,7 @@ Amounts leastAsked(const kube::Pod& pod, const vendors::Catalog& catalog);
 bool dependsOnDevice(const engine::Shape& shape);
 
 // Returns the maximum that the pod holds at any time, over all devices. `devices`: of the node;
-// null: the node is unknown, and the annotations of `pod` say which kinds the devices are. `pod`:
+// null: the node is unknown, and the annotations of `pod` have the kinds of the devices. `pod`:
 // may be null if `devices` is not.
 Amounts heldAmounts(const engine::Placement& placement, const DeviceMetadataMap* devices,
                     const kube::Pod* pod, const vendors::Catalog& catalog);

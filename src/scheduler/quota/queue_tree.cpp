@@ -56,7 +56,7 @@ bool QueueTree::counts(const std::string& pattern, const std::string& model) con
 void QueueTree::set(kube::Queue queue) {
   const std::string name = queue.meta.name;
   const auto known = queues_.find(name);
-  // What is written of its state changes nothing.
+  // Its written status changes nothing.
   stale_ = stale_ || known == queues_.end() || !known->second.sameTerms(queue);
   queues_.insert_or_assign(name, std::move(queue));
 }
@@ -83,7 +83,7 @@ Result<std::string> QueueTree::queueFor(const std::string& namespace_name,
   }
   const auto found = queues_.find(name);
   if (found == queues_.end()) return Error{ErrorCode::kNotFound, "no queue \"" + name + "\""};
-  // A queue that lists nobody is for those whom an administrator sent there, and for who names it.
+  // A queue without a list admits all; an administrator may also send other namespaces there.
   const bool may = name == said || found->second.namespaces.empty() ||
                    names(found->second.namespaces, namespace_name);
   if (may) return name;
@@ -154,7 +154,7 @@ engine::Queue QueueTree::inEngine(const kube::Queue& queue) const {
   made.weight = queue.weight;
   readInto(queue.guarantee, &made.guarantee);
   readInto(queue.limit, &made.limit);
-  // What it does not speak of it may have: so its guarantee is its limit, where it has one.
+  // It may have resources that it does not state, so each stated guarantee is a limit.
   if (!queue.borrows)
     for (const auto& [resource, amount] : made.guarantee) {
       const auto limit = made.limit.emplace(resource, amount).first;
@@ -198,7 +198,7 @@ void QueueTree::rebuild() {
         if (one.milli) measured_.emplace(model, false);
         if (one.mebibytes) measured_.emplace(model, true);
       }
-  // Where nobody speaks of anything there are weights still.
+  // Weights count even where no queue states a resource.
   if (measured_.empty()) measured_.emplace(kAny, false);
   const Result<void> sized = quota_.setCapacity(amountsOf(capacity_));
   engine::Queue nobody;

@@ -1,4 +1,4 @@
-// The queue tree: which queue a pod belongs to, what each queue uses, and whether it may use more.
+// The queue tree: the queue of a pod, the use of each queue, and whether it may use more.
 // Pure. Private.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace divvy::scheduler {
 
-// Not thread-safe. An invalid queue is not in force, and neither are the queues below it: what
-// their pods hold counts for no queue.
+// Not thread-safe. An invalid queue is not in force, and neither are the queues below it:
+// allocations of their pods count for no queue.
 class QueueTree {
  public:
   void set(kube::Queue queue);
@@ -40,7 +40,7 @@ class QueueTree {
   // Returns the pool of the queue, or of the nearest queue above with a pool; empty: none has one.
   std::string poolOf(const std::string& queue) const;
 
-  // Sets what all devices of the cluster have.
+  // Sets the capacity of all devices of the cluster.
   void setCapacity(const std::vector<ModelUsage>& capacity);
   // Decides which pods are reclaimed first.
   struct ReclaimOrder {
@@ -55,7 +55,7 @@ class QueueTree {
     ReclaimOrder standing;
     friend bool operator==(const QueueCharge&, const QueueCharge&) = default;
   };
-  // Charges what a pod holds to its queue. Replaces the pod's earlier charge.
+  // Charges a pod's allocation to its queue. Replaces the pod's earlier charge.
   void charge(const std::string& uid, QueueCharge held);
   void discharge(const std::string& uid);
   bool charged(const std::string& uid) const { return held_.contains(uid); }
@@ -65,7 +65,7 @@ class QueueTree {
     std::string why;
     std::string model;  // pattern of the queue; empty: devices of another model would not help
   };
-  // Returns why the queue may not use `use` in addition to what is charged. None: it may.
+  // Returns why the queue may not use `use` in addition to its charges. None: it may.
   std::optional<QuotaRefusal> checkQuota(const std::string& queue,
                                          const std::vector<ModelUsage>& use);
 
@@ -93,7 +93,7 @@ class QueueTree {
   std::string fault(const std::string& queue);
   // Returns the number of the queue's own pods with a charge.
   std::size_t running(const std::string& queue) const;
-  // Returns what the queue and the queues below it use: of each model in its terms, and of all
+  // Returns the use of the queue and the queues below it: of each model in its terms, and of all
   // models ("*"). The queue exists.
   std::vector<kube::QueueAmount> used(const std::string& queue);
 

@@ -12,12 +12,12 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr std::string_view kPrefix = "limits.";
-// Of memory. More is not what one namespace has.
+// Limit of memory: no namespace has more.
 constexpr Bytes kMaxMemory = gib(256 * 1024);
 constexpr std::int64_t kMaxCores = std::int64_t{1} << 40;
 constexpr std::int64_t kWhole = 1000;
 
-// In bytes or thousandths of a device. kUsage: what is accepted.
+// In bytes or thousandths of a device. kUsage names the accepted form.
 Result<std::int64_t> mostOf(const std::string& text, const vendors::Kind& kind, bool memory) {
   const Result<Quantity> read = Quantity::parse(text);
   if (!read) return read.error();
@@ -66,7 +66,7 @@ ResourceQuotaTracker::ResourceQuotaTracker(const vendors::Catalog& catalog) {
   }
 }
 
-// What a key of a quota was meant to be; empty: it is none of ours, or is known.
+// The key that was probably meant; empty: it is none of Divvy's, or is known.
 std::string ResourceQuotaTracker::meantBy(const std::string& key) const {
   constexpr std::size_t kMaxDistance = 2;
   for (const std::string_view prefix : {kPrefix, std::string_view("requests.")}) {
@@ -175,7 +175,7 @@ std::optional<std::string> ResourceQuotaTracker::check(const std::string& namesp
     };
     const std::int64_t needs = amount(more);
     const std::int64_t has = amount(held);
-    // Who needs nothing of it is not kept off, even where too much is held.
+    // A pod that needs none of it is admitted, even where too much is held.
     if (needs == 0 || needs <= limit.most - has) continue;
     const auto text = [&](std::int64_t value) {
       return std::to_string(unitsOf(value, *resource.kind, resource.memory));

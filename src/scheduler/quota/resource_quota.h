@@ -1,4 +1,4 @@
-// Limits of ResourceQuotas on devices, and what namespaces hold. This counts allocations: API
+// Limits of ResourceQuotas on devices, and the use of namespaces. This counts allocations: API
 // servers do not count device resources. Source: facts on the incumbent's control plane, 3.3. Pure.
 // Private.
 #pragma once
@@ -33,7 +33,7 @@ class ResourceQuotaTracker {
   void remove(const std::string& uid);
   bool limits(const std::string& namespace_name) const { return limits_.contains(namespace_name); }
 
-  // Sets what a pod (UID) holds or has reserved. Replaces its earlier amounts.
+  // Sets the amounts that a pod (UID) holds or has reserved. Replaces its earlier amounts.
   void take(const std::string& uid, const std::string& namespace_name, Amounts amounts);
   // Removes a pod's amounts.
   void give(const std::string& uid);

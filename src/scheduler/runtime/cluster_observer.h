@@ -1,4 +1,4 @@
-// What a controller observes of the cluster. Private.
+// A controller's view of the cluster. Private.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 namespace divvy::scheduler {
 namespace {
 
-// The usual proportion of a renew deadline to a lease's duration (10 s of 15 s): what is left is
-// for clocks that do not run alike, and for what is on its way to the API server.
+// The usual proportion of a renew deadline to a lease's duration (10 s of 15 s): the rest is for
+// clocks that do not run alike, and for calls on their way to the API server.
 constexpr std::int64_t kActMsPerSecond = 667;
 
 std::string seconds(std::int64_t ms) {

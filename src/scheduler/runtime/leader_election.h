@@ -30,7 +30,7 @@ class Leadership {
 
   // Records the result of a consistent read that started at `began`; none: there is no Lease. Reads
   // do not overlap, and are recorded in their order. Returns true if a term of this replica has
-  // begun: another replica may have changed all earlier state.
+  // started: another replica may have changed all earlier state.
   bool saw(engine::Instant began, const std::optional<kube::Lease>& lease);
 
   LeaderStatus verdict(engine::Instant now) const;

@@ -70,7 +70,7 @@ asio::awaitable<void> LeaseWatcher::run() {
 
 asio::awaitable<void> LeaseWatcher::read() {
   const engine::Instant began = now();
-  // Without a resourceVersion: what is so now, and not what some cache says.
+  // Without a resourceVersion: the present state, and not that of a cache.
   kube::Call call{kube::Verb::kGet, kube::leasePath(options_.namespace_name, options_.name)};
   const Result<json::value> found = co_await client_->ask(std::move(call));
   std::optional<kube::Lease> lease;
@@ -93,7 +93,7 @@ asio::awaitable<void> LeaseWatcher::read() {
   notify(verdict().why);
 }
 
-// What it says changes with every look while a Lease grows old: only the first of it is new.
+// The text changes with every read while a Lease grows old: only its first part is compared.
 void LeaseWatcher::notify(const std::string& why) {
   const std::string topic = why.substr(0, why.find(','));
   if (topic == told_) return;

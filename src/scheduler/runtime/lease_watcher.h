@@ -21,7 +21,7 @@ namespace divvy::scheduler {
 class LeaseWatcher {
  public:
   struct Options {
-    // Of the Lease. No name: there is none, and this replica always leads.
+    // The Lease. No name: there is none, and this replica always leads.
     std::string namespace_name, name;
     std::string identity;  // as of Leadership
   };
@@ -32,7 +32,7 @@ class LeaseWatcher {
                                                     const kube::Access& access, Options options);
 
   // Starts reading, until *stopped is true. `began` is called when a term of this replica has
-  // begun; `said` when the leader changes, or the Lease cannot be read.
+  // started; `said` when the leader changes, or the Lease cannot be read.
   void start(std::function<void()> began, std::function<void(const std::string&)> said,
              const bool* stopped);
   // Reads the Lease now instead of after the pause.

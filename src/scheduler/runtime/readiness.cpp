@@ -3,7 +3,7 @@
 namespace divvy::scheduler {
 namespace {
 
-// Watches break now and then, and API servers begin anew: that is no news.
+// Watches break now and then, and API servers restart: that alone is no fault.
 constexpr std::int64_t kMaxFailingMs = 30'000;
 
 }  // namespace

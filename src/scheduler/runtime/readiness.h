@@ -20,7 +20,7 @@ struct HealthSource {
 
 struct Readiness {
   bool ready = false;
-  std::string text;  // what is wrong, or which replica leads
+  std::string text;  // the fault, or which replica leads
 };
 
 // Returns the readiness of the webhook. It needs no state of the cluster. But a replica with a

@@ -18,7 +18,7 @@ double percent(engine::Compute compute) {
 constexpr const char* kZone = "vGPU";
 constexpr std::int32_t kMilliPerPercent = 10;
 
-// One of HAMi's families of devices: its new name with new labels, the old ones, what it is.
+// One of HAMi's families of devices: its new name with new labels, the old ones, the value.
 struct HamiDevices {
   const char *name, *old_name;
   bool with_cores;  // the cores that are given are a label, too
@@ -117,7 +117,7 @@ void hamiShares(Exposition* out, const std::vector<AllocatedShare>& all) {
   }
 }
 
-// Resources are what HAMi calls quotas here.
+// HAMi calls resources quotas here.
 void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   for (const bool old : {false, true}) {
     out->family(old ? "QuotaUsed" : "hami_resource_quota_used", "gauge",
@@ -165,7 +165,7 @@ void volcano(Exposition* out, const ClusterSample& seen) {
     for (const DeviceUsage& one : seen.devices)
       out->sample({{"devID", one.uuid}, {"NodeName", one.node}}, family.of(one));
   }
-  // It tells no namespaces: of pods that are called alike, and of all containers, together.
+  // It has no namespaces: pods of one name, and all their containers, count together.
   std::map<std::tuple<std::string, std::string, std::string>, std::pair<double, double>> pods;
   for (const AllocatedShare& one : seen.shares) {
     auto& [memory, cores] = pods[{one.uuid, one.node, one.pod}];

@@ -21,7 +21,7 @@ Clock issuedOf(const Validity& validity) {
   return validity.until - lifeOf(validity);
 }
 
-// Those that have to be trusted for what is served and will be.
+// Authorities of the served certificate and of the next one, which must be trusted.
 std::vector<std::string> needed(const CertificateView& view) {
   std::vector<std::string> list;
   if (view.kept) list = view.kept->authorities;
@@ -67,7 +67,7 @@ CertificateStep nextStep(const CertificateView& view, Clock now) {
   if (view.trusted && !isTrusted(view)) return CertificateStep::kTrust;
   const StoredCertificate& kept = *view.kept;
   if (!view.served || view.served->pair != kept.pair) {
-    // Who comes while others go over may be asked by API servers that have not heard of it yet.
+    // During a change, API servers that do not know the new authority yet may call this replica.
     const bool others = kept.authorities.size() > 1;
     const bool useless =
         view.served ? now >= view.served->validity.until

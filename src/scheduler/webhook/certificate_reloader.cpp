@@ -30,7 +30,7 @@ std::string contentOf(const std::string& path) {
 asio::awaitable<void> reloadWhenChanged(http::Server& server, std::string certificate_file,
                                         std::string key_file, const bool* stopped) {
   const auto both = [&] { return contentOf(certificate_file) + '\0' + contentOf(key_file); };
-  // What came between the server's start and here is read again; that does no harm.
+  // Files from between the server's start and here are read again; that does no harm.
   std::string last;
   bool first = true;
   while (!*stopped) {

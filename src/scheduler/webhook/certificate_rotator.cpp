@@ -57,7 +57,7 @@ std::string joined(const std::vector<std::string>& list) {
   return text;
 }
 
-// What an API server says of a Secret may repeat what it was given: only where it cannot.
+// An error about a Secret may repeat its contents: the message is kept only where it cannot.
 Error refusal(const kube::Reply& reply) {
   if (reply.status == http_status::kForbidden || reply.status == http_status::kNotFound)
     return kube::errorOf(reply);
@@ -107,7 +107,7 @@ struct CertificateRotator::Impl {
     if (timer != nullptr) timer->cancel();
   }
 
-  // As it is now: certificates end while nothing is told.
+  // The state of now: certificates expire without an event.
   void refresh() {
     const Result<StoredCertificate> kept =
         inspect(secret.first, secret.second, options.names, now());
@@ -190,7 +190,7 @@ struct CertificateRotator::Impl {
     co_return true;
   }
 
-  // Somebody was first: what is there now is as good, and is looked at after a pause.
+  // Another replica was first: its object is as good, and is read after a pause.
   asio::awaitable<bool> winners(std::string collection) {
     const bool of_secret = collection == secrets();
     kube::Call call{kube::Verb::kGet,

@@ -15,7 +15,7 @@
 namespace divvy::scheduler {
 
 // For the client's thread only. It watches the Secret and the registration. If another replica
-// writes first, this replica's write fails, and it takes what the other replica wrote.
+// writes first, this replica's write fails, and it takes the other replica's certificate.
 class CertificateRotator {
  public:
   // `client` and `server` outlive it. Lines of the log never contain parts of a key.

@@ -37,7 +37,7 @@ constexpr int kSerialBits = 127;
 constexpr const char* kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr const char* kEnd = "-----END CERTIFICATE-----";
 
-// Of the library's reasons, which are none of ours and hold nothing of what was given to it.
+// An error with the library's reason, which holds no part of the library's input.
 Error failed(const std::string& doing) {
   const char* reason = ERR_reason_error_string(ERR_get_error());
   ERR_clear_error();
@@ -223,7 +223,7 @@ Result<StoredCertificate> inspect(const CertificateKeyPair& pair, const std::str
   const Certificate certificate = certificateOf(pair.certificate);
   if (certificate == nullptr) return Error{ErrorCode::kCorrupt, "the certificate cannot be read"};
   const Bio bio = bioOf(pair.key);
-  // Without a password: nobody is asked for one.
+  // Without a password: the library must not ask for one.
   const auto none = [](char*, int, int, void*) { return -1; };
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, none, nullptr));
   const bool match = key != nullptr && X509_check_private_key(certificate.get(), key.get()) == 1;

@@ -37,7 +37,7 @@ bool names(const kube::Quantities& amounts, const std::string& resource) {
   return !resource.empty() && amounts.contains(resource);
 }
 
-// One container, its place in the object, and what it is to have.
+// One container, its place in the object, and the values to add.
 class ContainerPatch {
  public:
   ContainerPatch(const kube::PodContainer& container, const json::value* object, std::string path)
@@ -59,7 +59,7 @@ class ContainerPatch {
     amounts_[name] = std::to_string(value);
   }
   void variable(const std::string& name, const std::string& value) { env_.emplace(name, value); }
-  // Whatever the container says itself.
+  // Replaces a value of the container itself.
   void overwrite(const std::string& name, const std::string& value) { last_.emplace(name, value); }
 
   void write(json::array* patch) const {
@@ -154,7 +154,7 @@ void dressSums(const vendors::KindRequest& ask, ContainerPatch* dressing) {
     dressing->amount(kind, kind.memory.resource, ask.count * unitsOf(kind.card.memory, kind));
 }
 
-// None: no priority is said.
+// None: no priority is stated.
 Result<std::optional<std::string>> priorityOf(const kube::PodContainer& container,
                                               const vendors::Kind& kind) {
   const auto found = container.limits.find(kind.priority);

@@ -1,6 +1,6 @@
-// The pod mutator: what the webhook writes into a pod that requests devices, beside its scheduler:
-// what the vendors' agents and libraries expect there. Source: facts on the incumbent's control
-// plane, 1.1, 1.2 and 3.4. Pure. Private.
+// The pod mutator: the webhook's changes of a pod that requests devices, beside its scheduler. The
+// vendors' agents and libraries expect them. Source: facts on the incumbent's control plane, 1.1,
+// 1.2 and 3.4. Pure. Private.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@
 namespace divvy::scheduler {
 
 // Returns JSON patches (RFC 6902) for `object`, from which `pod` was read. Patches of an object
-// that has them already are empty. `notes`: further annotations, by key. kUsage: which container
-// and resource, what is accepted. The patches add:
+// that has them already are empty. `notes`: further annotations, by key. kUsage names container,
+// resource and accepted values. The patches add:
 //   - a count, for a request for parts of one device only;
 //   - all compute, for a request for a whole device;
 //   - memory rounded up to the part's, counts rounded up to pairs;

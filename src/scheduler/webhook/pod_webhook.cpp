@@ -49,7 +49,7 @@ bool adds(const json::array& patch, const std::string& path) {
                      [&](const json::value& one) { return one.at("path").as_string() == path; });
 }
 
-// What only may be added where it is neither there nor added already.
+// Adds a member that is neither there nor added already.
 void ensure(const json::value& object, const char* part, const char* member, json::value empty,
             json::array* patch) {
   const std::string path = std::string("/") + part + '/' + member;
@@ -187,7 +187,7 @@ Admission admitEphemeral(const kube::Pod& pod, const json::value& object, const 
                          const WebhookRules& with) {
   Admission verdict;
   if (isForOtherScheduler(pod, with.scheduler)) return verdict;
-  // What cannot be read any more was accepted once: it may have devices.
+  // A pod that is unreadable now was accepted once: it may have devices.
   const Result<std::optional<engine::Request>> request = requestOf(pod, with.catalog, {});
   if (request && !*request) return verdict;
   std::vector<std::string> present;

@@ -20,7 +20,7 @@ struct Review {
 };
 // Returns why a pod with a valid request is refused all the same; none: it is not.
 using Beyond = std::function<std::optional<std::string>(const kube::Pod&)>;
-// What pods are reviewed by. The references outlive it.
+// The rules for the review of pods. The references outlive it.
 struct WebhookRules {
   const vendors::Catalog& catalog;
   const engine::Engine& rules;  // with the pools; it needs no nodes

@@ -35,7 +35,7 @@ struct ServeOptions {
 
 // Runs the agent until it is stopped (SIGTERM, SIGINT, `divvy stop`, idle). Living tenants are left
 // to a successor; without any, all files of the agent are removed.
-// An agent that already runs for this node is a success without effect; on a cluster's node this
+// An agent that already runs for this node is a success without effect. On a cluster's node this
 // call waits for the end of that agent. One thread runs the loop, another calls the driver. At most
 // one call in a process.
 Result<void> serve(const ServeOptions& options);

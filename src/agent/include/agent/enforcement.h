@@ -1,4 +1,4 @@
-// Chooses what enforces a tenant's share of compute: the request against the node's offer. Pure.
+// Chooses the backend for a tenant's share of compute: the request against the node's offer. Pure.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@
 namespace divvy::agent {
 
 // Locks `path` exclusively: a directory, or a file, which is created if missing. Returns an invalid
-// descriptor if another process holds the lock and `wait` is false, or if the path cannot be opened
-// (the reason is in errno). A lock on an unlinked file does not count: the path's present file is
+// descriptor if another process holds the lock and `wait` is false, or if opening fails
+// (reason in errno). A lock on an unlinked file does not count: the path's present file is
 // locked.
 Fd lockPath(const std::string& path, bool directory, bool wait);
 

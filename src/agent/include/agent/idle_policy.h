@@ -1,4 +1,4 @@
-// How long tenants may be idle, and what happens then. Values.
+// How long tenants may be idle, and the consequences. Values.
 #pragma once
 
 #include <array>

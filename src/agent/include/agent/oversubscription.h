@@ -1,5 +1,5 @@
-// Overcommit of memory on a node, and the rules of swapping: the options, and what follows for each
-// device. Pure.
+// Overcommit of memory on a node, and the rules of swapping: the options, and the rules that they
+// set for each device. Pure.
 #pragma once
 
 #include <cstdint>

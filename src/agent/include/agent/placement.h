@@ -30,8 +30,8 @@ struct DailyUsage {
   std::string pool;  // pool of the allocation
 };
 
-// One device as placement sees it. `reserved`: what tenants hold (the larger of limit and use, and
-// contexts outside the share). `foreign`: used by unmanaged processes.
+// One device as placement sees it. `reserved`: memory that tenants hold (the larger of limit and
+// use, and contexts outside the share). `foreign`: used by unmanaged processes.
 struct Card {
   unsigned index = 0;
   std::string uuid;
@@ -43,7 +43,7 @@ struct Card {
   Bytes largest;     // the most that one tenant can have swapped out
   Bytes foreign;
   Bytes budget;  // for tenants at once; 0: all that is free of `foreign`
-  unsigned overcommit_permille = kNoOvercommit;  // promised, of what tenants may have at once
+  unsigned overcommit_permille = kNoOvercommit;  // promised, of the memory for tenants at once
   Bytes context;                                 // cost of one context
   unsigned cores_reserved = 0;                   // percent that tenants request; may exceed 100
   bool healthy = true;
@@ -117,7 +117,7 @@ struct Decision {
 // Places the request with the engine, on a node with these cards. Memory refuses; compute is only a
 // weight.
 // Cards with enough unclaimed compute come first, each group in device order. Memory promised
-// beyond what there is, on all cards together, is at most `host_reserve`.
+// beyond the available memory, on all cards together, is at most `host_reserve`.
 Decision place(const ShareRequest& ask, const std::vector<Card>& cards, Bytes host_reserve = {},
                const PlacementOptions& placing = {});
 

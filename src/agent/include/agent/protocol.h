@@ -218,7 +218,7 @@ struct TenantView {
   std::vector<std::string> pinned_by;  // kinds of memory that cannot be swapped
   // Phase of the driver's checkpoint of the whole tenant: here, leaving, away, returning.
   std::string checkpoint = "here";
-  std::string checkpoint_note;  // why it cannot be checkpointed, or what a checkpoint lost
+  std::string checkpoint_note;  // why it cannot be checkpointed, or the losses of a checkpoint
   std::uint64_t swaps = 0;      // swaps back to the device
   std::uint64_t longest_wait_ms = 0;
   std::uint64_t turn_left_ms = 0;    // while other tenants wait for its turn to end
@@ -308,7 +308,7 @@ struct DeviceVerdictView {
   std::string refusal;  // why the device does not fit; empty: it fits
 };
 
-// A tenant of lower priority that holds what the request needs.
+// A tenant of lower priority that holds capacity which the request needs.
 struct VictimView {
   std::string id;
   std::string name;

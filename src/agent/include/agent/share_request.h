@@ -26,7 +26,7 @@ struct MemoryRequest {
   std::string text() const;
 };
 
-// Parses "4Gi", "512Mi" (see parseBytes) or "50%". kUsage names what is accepted.
+// Parses "4Gi", "512Mi" (see parseBytes) or "50%". kUsage names the accepted forms.
 Result<MemoryRequest> parseMemoryAsk(std::string_view text);
 
 enum class Priority : std::uint8_t { kLow, kNormal, kHigh };

@@ -61,7 +61,7 @@ class ArbiterManager {
   // After a restart, call this once the running tenants and their processes are known; memory that
   // they have is then not given to other tenants.
   void setDevice(unsigned device, const ResidencyBudget& terms);
-  // Sets what an added tenant is entitled to, indexed by its own devices. Class and device mask
+  // Sets the entitlement of an added tenant, indexed by its own devices. Class and device mask
   // come from its Entitlement; the weight becomes its effective weight in compute within a second.
   // If `swappable` is true and its residency pages can be opened, its memory is swapped from now
   // on. Otherwise it counts with its ceiling.

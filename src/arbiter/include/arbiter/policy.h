@@ -24,7 +24,7 @@ inline constexpr unsigned kMaxGroupDevices = 16;
 // Constants::min_share.
 enum class PriorityClass : std::uint8_t { kLatency, kNormal, kBestEffort };
 
-// What a tenant is entitled to on each device, in percent of the device's time.
+// A tenant's entitlement on each device, in percent of the device's time.
 struct Entitlement {
   PriorityClass cls = PriorityClass::kNormal;
   unsigned guarantee = 0;     // the weight; 0: an equal part of the unclaimed rest, at least 1

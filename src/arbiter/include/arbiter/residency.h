@@ -40,7 +40,7 @@ struct ResidencyReport {
   friend bool operator==(const ResidencyReport&, const ResidencyReport&) = default;
 };
 
-// What a tenant is entitled to.
+// A tenant's entitlement to memory.
 struct ResidencyEntitlement {
   PriorityClass cls = PriorityClass::kNormal;
   unsigned weight = 100;  // length of its turns relative to other tenants'; 1..100
@@ -113,7 +113,7 @@ struct ResidencyTarget {
   DeviceBytes want{};              // the part of ResidentBytes::want that may be taken
   std::uint64_t host_allowed = 0;  // bytes of host memory that it may use
   bool eligible = true;            // takes part in turns of compute
-  bool host_map = false;           // runs with host memory for what it lacks
+  bool host_map = false;           // runs with host memory for the missing part
   bool yields = false;             // swapped out for a higher class
   bool contended = false;          // others lack memory that it has; it may be taken at any time
   bool lowers = false;             // less is allowed than in the last order
@@ -125,7 +125,7 @@ struct ResidencyTarget {
 
 struct ResidencyStats {
   DeviceBytes allowed{};
-  DeviceBytes booked{};  // counted memory: the larger of what it may have and what it has
+  DeviceBytes booked{};  // counted memory: the largest of allowed, held and ordered memory
   DeviceBytes floor{};
   bool resident = false;  // has, or is being given, all that it needs
   bool eligible = true;

@@ -38,10 +38,10 @@ constexpr Bytes gib(std::uint64_t n) {
 // Parses an amount: "4Gi", "512Mi", "1.5GiB", "800M", "1073741824". Suffixes: binary Ki Mi Gi Ti,
 // also with B behind; decimal k K M G T; B or none for bytes. The result is 1 to 2^63-1.
 // kUsage: zero, a negative number, a fraction of a byte, more than nine decimals, an unknown unit,
-// or too large a number; the message names the accepted forms.
+// or too large a number. The message names the accepted forms.
 Result<Bytes> parseBytes(std::string_view text);
 
-// Returns the amount in the largest binary unit up to PiB of which there is at least one, with at
+// Returns the amount in the largest binary unit up to PiB of which there is at least one. It has at
 // most one decimal: "4 GiB", "1.5 GiB", "512 B".
 std::string formatBytes(Bytes bytes);
 

@@ -15,9 +15,9 @@ namespace divvy {
 // Source: k8s.io/apimachinery/pkg/api/resource, the grammar at Quantity.
 class Quantity {
  public:
-  // Parses a number with an optional sign, fraction and suffix: n u m k M G T P E, Ki Mi Gi Ti Pi
-  // Ei, or an exponent (e3, E3). kUsage: any other text, a number above 2^63-1, or a part below
-  // 1e-9; the message names the accepted forms.
+  // Parses a number with an optional sign, fraction and suffix. Suffixes: n u m k M G T P E, Ki Mi
+  // Gi Ti Pi Ei, or an exponent (e3, E3). kUsage: any other text, a number above 2^63-1, or a part
+  // below 1e-9; the message names the accepted forms.
   static Result<Quantity> parse(std::string_view text);
 
   // Returns whether the suffix was binary.

@@ -80,7 +80,7 @@ struct BypassingContainer {
   std::string cards;  // "all"
 };
 
-// Another installation that does what Divvy does.
+// Another installation with the same purpose as Divvy.
 struct ForeignInstallation {
   enum class Kind { kHami, kPlugin } kind = Kind::kHami;
   std::string what;  // "DaemonSet kube-system/hami-device-plugin"

@@ -176,7 +176,7 @@ struct SettingsFile {
   // The option or file that names it; empty: it is at the usual place.
   std::string told_by;
   // Unknown and unused keys, each with its place. kNotFound: no such file. kIo: not readable. Other
-  // errors: what is wrong, and where.
+  // errors name fault and place.
   Result<std::vector<std::string>> unheeded = unread();
 };
 

@@ -21,7 +21,7 @@ struct DeviceInfo {
   std::string model;
   std::string pci;
   Bytes physical;  // usable by programs: the total without the driver's own part
-  // Of an instance: "CARD:PLACE", the name in NVIDIA's tools. Empty: a card.
+  // "CARD:PLACE" of an instance, the name in NVIDIA's tools. Empty: a card.
   std::string part = {};
 
   // A process can use at most one instance, and no device with it.
@@ -69,7 +69,7 @@ class ProcessSource;
 class Nvml {
  public:
   // `path`: absolute, or a bare soname that the loader searches for. kUnavailable: the message
-  // names what is missing.
+  // states the cause.
   static Result<Nvml> open(const std::string& path);
   ~Nvml();
   Nvml(Nvml&&) noexcept;

@@ -10,8 +10,8 @@
 
 namespace divvy::driver {
 
-// Both functions return what Nvml returns, for the device with that UUID. Called by the thread that
-// uses the Nvml.
+// Both functions return the same values as Nvml, for the device with that UUID. Called by the
+// thread that uses the Nvml.
 class ProcessSource {
  public:
   virtual ~ProcessSource() = default;

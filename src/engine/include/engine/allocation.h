@@ -1,4 +1,4 @@
-// What a request was given.
+// The placement and the allocation of a request.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-// What the request takes of one device in total: the most at any time, init containers included.
+// The request's use of one device in total: the most at any time, init containers included.
 struct Charge {
   DeviceUuid uuid;
   Bytes memory;
   Compute compute;
   std::uint32_t slots = 0;
-  // Of `memory`: contexts outside the shares; what can be swapped; and the most of that for one
+  // Parts of `memory`: contexts outside the shares; swappable memory; the most of that for one
   // tenant.
   Bytes outside = {};
   Bytes swappable = {};

@@ -63,7 +63,7 @@ struct DeviceAt {
 
 struct DefragmentationPlan {
   // Each request moves at most once. In this order each move has room when its turn comes, after
-  // its request has left its old place: no move waits for a later one, or needs a place in between.
+  // its request has left its old place. No move waits for a later one, or needs a place in between.
   // Without any one of them the gain is smaller, or a later move has no room.
   std::vector<Move> moves;
   std::vector<DeviceAt> freed;  // with tenants before and none after; ascending

@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kTriesOfDecision = 20'000;
 
 // One thread at a time may use it. Equal nodes, target and allocations give equal answers, in
 // whatever order they came. Errors: kUsage (the request or node can never be right; the message
-// lists what is accepted), kNoRoom (it fits nowhere now), kNotFound.
+// lists the accepted input), kNoRoom (it fits nowhere now), kNotFound.
 class Engine {
  public:
   explicit Engine(Config config);
@@ -78,30 +78,30 @@ class Engine {
   // the container were alone there. Each with the reason, whether the request fits or not.
   Result<std::vector<DeviceRefusal>> refusedDevices(const Request& request, const NodeName& node,
                                                     std::size_t container) const;
-  // The smallest changes with which the request would fit the node: of each kind the smallest
-  // change that helps alone; if none does, memory and compute together. Empty: it fits, or nothing
-  // helps.
+  // Returns the smallest changes with which the request would fit the node. For each kind: the
+  // smallest change that helps alone; if none does, memory and compute together. Empty: it fits, or
+  // nothing helps.
   Result<std::vector<Remedy>> remedies(const Request& request, const NodeName& node) const;
-  // Returns the cheapest set of victims of lower priority whose eviction makes the request fit, on
+  // Returns the cheapest set of victims of lower priority. Their eviction makes the request fit, on
   // the node where that is cheapest; among equals the first in the nodes' order. Each victim is
   // needed. (Where there are very many sets, it is the cheapest of those that were tried.) None: no
   // such set. kUsage: it fits without eviction.
   Result<std::optional<Preemption>> preempt(const Request& request, std::int64_t priority,
                                             const EvictionCosts& costs) const;
-  // Returns the cheapest set of victims of lower priority whose eviction lets placeGang place the
+  // Returns the cheapest set of victims of lower priority. Their eviction lets placeGang place the
   // whole gang. Each victim (or group of victims) is needed.
   //
   // The result is the cheaper one of two searches. The first takes for each member in turn the
   // cheapest victims on one node. The second spares the most expensive candidates first. With at
-  // most 12 candidates (a group counts once) in one domain of the required level, or on all nodes,
-  // the result is the cheapest of all sets. At most 20,000 sets are tried; beyond that there may be
-  // a cheaper set.
+  // most 12 candidates in one domain of the required level, or on all nodes, the result is the
+  // cheapest of all sets. A group counts as one candidate. At most 20,000 sets are tried; beyond
+  // that there may be a cheaper set.
   //
   // None: no such set was found. kUsage: it fits without eviction.
   Result<std::optional<GangPreemption>> preemptGang(const Gang& gang, std::int64_t priority,
                                                     const EvictionCosts& costs) const;
   // Plans moves. Devices or nodes are emptied one by one, in two orders, with three ways to choose
-  // where their tenants go; returns the best of the six plans. There may be a better plan, because
+  // where their tenants go. Returns the best of the six plans. There may be a better plan, because
   // no tenant is moved to free space for other moves. kUsage: impossible terms.
   Result<DefragmentationPlan> defragment(const DefragmentationOptions& terms) const;
   // Returns whether the request would fit a node without allocations and with all devices in
@@ -131,7 +131,7 @@ class Engine {
   // kNotFound: no such node.
   Result<void> adopt(const Allocation& allocation);
   // Replaces a request's placement on the same node. Where it takes more of a device than now,
-  // there must be room. kUsage: another node. kNoRoom: the message lists what is missing.
+  // there must be room. kUsage: another node. kNoRoom: the message names the shortage.
   // kNotFound: no allocation. On error nothing changes.
   Result<void> resize(const RequestId& id, const Placement& placement);
 

@@ -1,8 +1,8 @@
 // Whether a share of memory fits a device, with and without overcommit. Pure.
 //
-// Without overcommit, reservations sum to at most what tenants may have.
+// Without overcommit, reservations sum to at most the memory that tenants may have.
 //
-// With overcommit R, let B be what tenants may have beside contexts outside their shares. Limits
+// With overcommit R, let B be the memory for tenants beside contexts outside their shares. Limits
 // sum to at most R x B. Each tenant can have all of its share while the other tenants keep the
 // parts that are never swapped. Where memory can be used from the host, half of B is enough
 // instead, or as much as those parts leave. Memory promised beyond B, on all devices of a node,
@@ -17,7 +17,7 @@
 
 namespace divvy::engine {
 
-// One device's memory, and what is promised of it.
+// One device's memory, and the promised amounts of it.
 struct MemoryAccounts {
   Bytes physical;
   OvercommitPolicy terms;
@@ -31,18 +31,18 @@ struct MemoryAccounts {
   // Memory left to drivers, which take memory for processes without a request: only where tenants
   // take turns on all memory.
   Bytes margin() const { return {overcommitted() ? physical.count / 256 : 0}; }
-  // What tenants may have at once, regardless of foreign use.
+  // Memory that tenants may have at once, regardless of foreign use.
   Bytes most() const;
-  // What tenants may have now, contexts outside their shares included.
+  // Memory that tenants may have now, contexts outside their shares included.
   Bytes room() const;
   Bytes free() const { return room() - reserved; }
-  // What must be at the host while all tenants use all that they were promised.
+  // Memory that must be at the host while all tenants use all their promised memory.
   Bytes beyond() const { return largest.count == 0 ? Bytes{} : reserved - room(); }
   // The base of percentages: never more than can be had.
   Bytes whole() const { return overcommitted() ? most() : physical; }
 };
 
-// What a share takes of a device's memory.
+// A share's part of a device's memory.
 struct Part {
   Bytes limit;
   Bytes floor;    // part of `limit` that is never swapped
@@ -51,7 +51,7 @@ struct Part {
   Bytes reserve() const { return limit + outside; }
 };
 
-// Returns what a share with this guarantee takes. None: no guarantee was requested. A context
+// Returns the part for a share with this guarantee. None: no guarantee was requested. A context
 // inside the share is never swapped.
 Part partOn(const MemoryAccounts& accounts, Bytes limit, std::optional<Bytes> guarantee,
             bool context_outside);
@@ -64,7 +64,7 @@ struct MemoryRefusal {
 // Refusals regardless of other tenants; `guarantee` as requested.
 std::optional<MemoryRefusal> refuseEver(const MemoryAccounts& accounts, const Part& part,
                                         std::optional<Bytes> guarantee);
-// Refusals beside the present tenants. `host_left`: what is left of the node's host reserve.
+// Refusals beside the present tenants. `host_left`: the rest of the node's host reserve.
 std::optional<MemoryRefusal> refuseNow(const MemoryAccounts& accounts, const Part& part,
                                        Bytes host_left);
 

@@ -18,7 +18,7 @@ namespace divvy::engine {
 using NodeName = Name<struct NodeNameKind>;
 using DeviceUuid = Name<struct DeviceUuidKind>;
 using ModelName = Name<struct ModelNameKind>;
-// A vendor's name for what requests ask for: "NVIDIA", "Ascend910B4".
+// A kind of device by its vendor's name, as requests name it: "NVIDIA", "Ascend910B4".
 using DeviceKind = Name<struct DeviceKindKind>;
 using NicName = Name<struct NicNameKind>;
 using RequestId = Name<struct RequestIdKind>;
@@ -117,7 +117,7 @@ struct NodeScore {
   DeviceKind kind;
   // By the number of devices that a request takes: links lost by that, and their quality.
   std::vector<ByCount> losses, scores;
-  // Groups that are best used up or not begun, by place in Node::devices.
+  // Groups that are best used up or left unused, by place in Node::devices.
   std::vector<Wing> wings;
   // Links of whole devices count for requests with a preference for links: those among its devices,
   // and those that it breaks.
@@ -140,7 +140,7 @@ struct Node {
   std::vector<Device> devices;  // equally good ones are taken in this order
   std::vector<Label> labels;
   bool cordoned = false;
-  // Host memory for what is promised of its devices beyond what they have.
+  // Host memory for the part of its devices' promised memory beyond their own.
   Bytes host_reserve = {};
   // Among equally good nodes the lowest value goes first. Default: a hash of the name, the same in
   // every process, and independent of the order in which nodes came.

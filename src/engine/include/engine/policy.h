@@ -38,7 +38,7 @@ struct Weights {
   std::int32_t compute = 1;        // used, of all devices, including the request
   std::int32_t device_memory = 1;  // used, of all devices, including the request
   std::int32_t fragment = 0;       // the score of Policy::kFgd
-  // Of the devices that it gets, the part of pairs that are linked directly.
+  // The directly linked part of all pairs of the devices that it gets.
   std::int32_t links = 0;
   friend auto operator<=>(const Weights&, const Weights&) = default;
 };

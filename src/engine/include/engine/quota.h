@@ -26,11 +26,11 @@ struct Queue {
   QueueName name;
   QueueName parent;  // empty: directly below the root
   // Amounts that it and the queues below it can always have; lent while unused. Its own jobs may
-  // use what it guarantees to queues below it, and do not give that back.
+  // use the guarantees of queues below it, and do not give those back.
   Amounts guarantee;
   Amounts limit;            // most that they can have; missing resources have no limit
   bool borrows = true;      // may have more than its guarantee while other queues leave it unused
-  std::int64_t weight = 1;  // of what is beyond guarantees, against its siblings; 1 to 1,000,000
+  std::int64_t weight = 1;  // of amounts beyond guarantees, against its siblings; 1 to 1,000,000
 };
 
 // A unit of allocation in a queue: all of it is given back, or nothing.
@@ -80,11 +80,11 @@ struct ReclaimOptions {
   bool together = true;
 };
 
-// A tree of queues and what they have. One thread at a time may use it. Equal contents give equal
-// answers. Errors: kUsage (the message lists what is accepted) and kNotFound.
+// A tree of queues and the amounts of their jobs. One thread at a time may use it. Equal contents
+// give equal answers. Errors: kUsage (the message lists the accepted input) and kNotFound.
 class Quota {
  public:
-  // Sets what there is to share. It may be less than what is given or guaranteed.
+  // Sets the capacity to share. It may be less than the amounts in use or guaranteed.
   Result<void> setCapacity(const Amounts& capacity);
   const Amounts& capacity() const { return capacity_; }
   // Adds a queue or replaces a known one. Its parent must be known (kNotFound). Guarantees of
@@ -98,15 +98,15 @@ class Quota {
   Result<Admission> evaluate(const QueueName& queue, const Amounts& amounts) const;
   // Returns jobs that may be asked to end so that jobs of `queue` may have `amounts`, in the order
   // in which to ask them. The order: lowest priority first, then the youngest; jobs of a group
-  // together. Unlike evaluate(), it leaves out jobs without which their queue would have less than
-  // its guarantee of the requested resources, and does not return how many are enough. An unknown
+  // together. Unlike evaluate(), it leaves out jobs that their queue needs to have its
+  // guarantee of the requested resources. It does not return how many are enough. An unknown
   // queue: none.
   std::vector<std::vector<JobName>> reclaimable(const QueueName& queue, const Amounts& amounts,
                                                 const ReclaimOptions& terms) const;
   // Returns the waiting job to serve next. From the root down, a queue that stays within its
-  // guarantee goes first, then the queue with the least beyond it by weight; among equals the first
-  // by name. A queue's own jobs go before those of queues below it: highest priority first, then
-  // the oldest. None: nothing waits.
+  // guarantee goes first, then the queue with the least beyond it by weight. Among equals: the
+  // first by name. A queue's own jobs go before those of queues below it: highest priority first,
+  // then the oldest. None: nothing waits.
   Result<std::optional<std::size_t>> next(const std::vector<Job>& waiting) const;
 
   // Records a job, admitted or not. kUsage: its name is taken.

@@ -37,8 +37,8 @@ enum class DeviceWhy : std::uint8_t {
   kMemory,               // more than is free
   kGuaranteeConflict,    // more than can be there at once beside other tenants' guarantees
   kOvercommit,           // more than may be promised beside existing promises
-  kGuarantee,            // its guarantee would keep other tenants from what they were promised
-  kHostReserve,          // too little host memory for what would be swapped out
+  kGuarantee,            // its guarantee would keep other tenants from their promised memory
+  kHostReserve,          // too little host memory for swapped-out memory
   kCompute,              // thousandths
   kCpus,                 // of the device's own processors
   kNoPlacement,          // no run of free slices for the partition at an allowed start

@@ -1,4 +1,4 @@
-// What a request needs: containers, what each takes of devices, and which devices it accepts.
+// The needs of a request: containers, their shares of devices, and the accepted devices.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ using DeviceMemory = std::variant<Bytes, Percent>;
 struct DeviceRequest {
   std::uint32_t count = 0;
   DeviceMemory memory = Bytes{};
-  // None: what other tenants leave. The whole device: no other tenant on it.
+  // None: all that other tenants leave. The whole device: no other tenant on it.
   Compute compute = {};
   DeviceKind kind = {};  // empty: any
   // The part of `memory` that is never swapped. None: all of it on devices without overcommit,

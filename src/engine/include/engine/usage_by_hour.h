@@ -38,7 +38,7 @@ struct UsageByHourPolicy {
 };
 inline constexpr std::uint32_t kMaxPeak = 4000;
 
-// What the tenants of one device used and were promised at one instant.
+// The use and the promised amounts of one device's tenants at one instant.
 struct ObservedUse {
   Bytes used;
   Bytes promised;

@@ -20,8 +20,8 @@ inline constexpr std::chrono::milliseconds kPatience{2000};
 // Time limit of a request for a connection's peer, which each connection of a tenant causes.
 inline constexpr std::chrono::milliseconds kPeerPatience{500};
 
-// The node's processes. The helper opens `/proc`, and the agent reads it with its own privileges:
-// of other users' processes it reads what every user may read.
+// The node's processes. The helper opens `/proc`, and the agent reads it with its own privileges.
+// It reads only those files of other users' processes that every user may read.
 class RemoteProcesses final : public Processes {
  public:
   // kUnavailable: the helper does not run, or has another version. kUnsupported: it does not see

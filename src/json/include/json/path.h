@@ -33,7 +33,7 @@ inline const boost::json::value* memberAt(const boost::json::value& from, JsonPa
   return memberAt(&from, path);
 }
 
-// As memberAt(), by what the member holds.
+// As memberAt(), by the type of the member's value.
 
 // Returns a null pointer also if the value is null.
 template <typename From>
@@ -68,7 +68,7 @@ const boost::json::array& listAt(const From& from, JsonPath path) {
   return found == nullptr || !found->is_array() ? none : found->get_array();
 }
 
-// Temporaries end before what is returned is used.
+// Temporaries end before the returned pointer or reference is used.
 const boost::json::value* memberAt(boost::json::value&& from, JsonPath path) = delete;
 const boost::json::value* presentAt(boost::json::value&& from, JsonPath path) = delete;
 const boost::json::object& objectAt(boost::json::value&& from, JsonPath path) = delete;

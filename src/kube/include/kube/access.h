@@ -67,8 +67,8 @@ struct KubeconfigText {
 
 // Merges kubeconfigs as kubectl does: for each context, cluster and user, and for current-context,
 // the first file that has it counts. Reads the files that the chosen entries name. A token of
-// `words` also replaces the kubeconfig's client certificate. kUsage: which file and place, what is
-// wrong, what is accepted. kIo: a file cannot be read.
+// `words` also replaces the kubeconfig's client certificate. kUsage: the message names file, place,
+// fault and accepted input. kIo: a file cannot be read.
 Result<Access> kubeconfigAccess(const std::vector<KubeconfigText>& files,
                                 const AccessWords& words = {});
 // Reads one kubeconfig. Errors: those of kubeconfigAccess(), kIo also if the file does not exist.
@@ -79,7 +79,7 @@ Result<Access> kubeconfigFileAccess(const std::string& path, const AccessWords& 
 Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords& words = {});
 
 // Applies `words` to an access from any source. Names of kubeconfig entries are ignored. kUsage:
-// what is wrong and accepted. kIo: a file cannot be read.
+// the message names fault and accepted input. kIo: a file cannot be read.
 Result<void> applyWords(const AccessWords& words, Access* access);
 
 // Returns the access of a pod. `folder` holds token, ca.crt and namespace; `host` and `port` are
@@ -90,8 +90,8 @@ Result<Access> clusterAccess(const std::string& host, const std::string& port,
                              const std::string& folder = kServiceAccount);
 
 // Returns the access of a server by its address, "https://host:port/path", with the path in `base`.
-// `authority_file` holds trusted certificates; empty: the system's. kUsage: what is accepted. kIo:
-// the file cannot be read.
+// `authority_file` holds trusted certificates; empty: the system's. kUsage: the message names the
+// accepted form. kIo: the file cannot be read.
 Result<Access> urlAccess(const std::string& url, const std::string& authority_file = "");
 
 }  // namespace divvy::kube

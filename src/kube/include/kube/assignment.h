@@ -25,7 +25,7 @@ using Assignment = std::vector<std::vector<AssignedDevice>>;
 
 // Returns "GPU-a,NVIDIA,3000,30:;;": each device ends with ':', each container with ';'.
 std::string encode(const Assignment& assignment);
-// Decodes an assignment. kCorrupt: which container and device, what is wrong, what was expected.
+// Decodes an assignment. kCorrupt names container, device, fault and expected form.
 Result<Assignment> decodeAssignment(std::string_view text);
 // Decodes the devices of one container, the text between two ';'. `container` is its index, for
 // messages. kCorrupt: as decodeAssignment().

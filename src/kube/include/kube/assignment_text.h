@@ -15,8 +15,8 @@ namespace divvy::kube {
 inline constexpr const char* kDecidedKey = "divvy.dev/decided";
 
 std::string encodeDecided(const Labels& words);
-// Returns nothing if the scheduler that placed the pod does not write the annotation. kCorrupt:
-// what is wrong with it.
+// Returns nothing if the scheduler that placed the pod does not write the annotation. kCorrupt: the
+// message names its fault.
 Result<std::optional<Labels>> decidedIn(const Labels& annotations);
 // Sets an option in the annotations, and in the decided options if there are any. kCorrupt: as
 // decidedIn().

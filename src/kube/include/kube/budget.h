@@ -30,8 +30,8 @@ struct DisruptionBudget {
   bool covers(const std::string& namespace_name, const Labels& of) const;
 };
 
-// Reads a PodDisruptionBudget. kCorrupt: which member differs from the API, or which operator is
-// unknown.
+// Reads a PodDisruptionBudget. kCorrupt names a member that differs from the API, or an unknown
+// operator.
 Result<DisruptionBudget> budgetOf(const boost::json::value& object);
 
 }  // namespace divvy::kube

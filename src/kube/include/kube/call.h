@@ -17,7 +17,7 @@ namespace divvy::kube {
 enum class Verb : std::uint8_t { kGet, kPost, kPut, kPatch, kDelete };
 
 inline constexpr const char* kJson = "application/json";
-// Protobuf costs server and client a fraction of what JSON costs. JSON is for servers without it.
+// Protobuf costs server and client a fraction of the cost of JSON. JSON is for servers without it.
 inline constexpr const char* kProtobuf = "application/vnd.kubernetes.protobuf,application/json";
 inline constexpr const char* kMergePatch = "application/merge-patch+json";
 inline constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";

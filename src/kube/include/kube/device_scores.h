@@ -21,11 +21,11 @@ using DeviceScores = std::map<std::pair<std::string, std::string>, std::uint32_t
 // Empty for fewer than two devices.
 std::string encode(const DeviceScores& scores, const std::vector<std::string>& uuids);
 
-// Decodes [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt: which member, what was expected.
+// Decodes [{"uuid": "a", "score": {"b": 100}}, ..]. kCorrupt names member and expected form.
 Result<DeviceScores> decodeScores(std::string_view text);
 
-// Scores by number of devices taken: {"1": 123, "2": 321}. kCorrupt: which member, what was
-// expected.
+// Scores by number of devices taken: {"1": 123, "2": 321}. kCorrupt: the message names the member
+// and its expected form.
 using CountScores = std::map<std::uint32_t, std::uint32_t>;
 Result<CountScores> decodeCountScores(std::string_view text);
 

@@ -46,8 +46,8 @@ struct Notice {
 std::string encode(const Complaints& complaints);
 std::string encode(const Notice& notice);
 
-// Decode the annotations. kCorrupt: which member, what is accepted. Names and UIDs become parts of
-// paths, so only those that an API server accepts are accepted.
+// Decode the annotations. kCorrupt names the member and the accepted form. Names and UIDs become
+// parts of paths, so only those that an API server accepts are accepted.
 Result<Complaints> decodeComplaints(std::string_view text);
 Result<Notice> decodeNotice(std::string_view text);
 

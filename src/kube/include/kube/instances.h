@@ -22,8 +22,8 @@ struct AssignedInstance {
 };
 
 // Write and read the annotation, in JSON. Members that the node's agent adds, and unknown members,
-// are ignored. kCorrupt: which instance and member, what was expected; also two instances for one
-// device of a container.
+// are ignored. kCorrupt: the message names instance, member and expected form; also two instances
+// for one device of a container.
 std::string encode(const std::vector<AssignedInstance>& instances);
 Result<std::vector<AssignedInstance>> decodeInstances(std::string_view text);
 

@@ -37,8 +37,8 @@ struct Inventory {
 
 // Returns the annotation, in JSON.
 std::string encode(const Inventory& inventory);
-// Decodes the annotation. Unknown members are ignored. kCorrupt: which member is wrong, what is
-// accepted.
+// Decodes the annotation. Unknown members are ignored. kCorrupt: the message names the wrong member
+// and the accepted form.
 Result<Inventory> decodeInventory(std::string_view text);
 
 // Returns InventoryModel::model of a device: its type, or `kind` if it has none.

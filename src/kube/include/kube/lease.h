@@ -19,8 +19,8 @@ struct Lease {
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
-// Reads a Lease, but not its times: they are of other machines' clocks. kCorrupt: which member
-// differs from the API.
+// Reads a Lease, but not its times: they are of other machines' clocks. kCorrupt: a member differs
+// from the API.
 Result<Lease> leaseOf(const boost::json::value& object);
 
 std::string leasePath(const std::string& namespace_name, const std::string& name);

@@ -25,8 +25,8 @@ struct Nic {
 // Returns the annotation; empty for no NICs.
 std::string encode(const std::vector<Nic>& nics);
 
-// Decodes [{"name": "mlx5_0", "distances": {"GPU-1": 1}}, ..]. Each name occurs once. kCorrupt:
-// which member, what was expected.
+// Decodes [{"name": "mlx5_0", "distances": {"GPU-1": 1}}, ..]. Each name occurs once. kCorrupt: the
+// message names the member and its expected form.
 Result<std::vector<Nic>> decodeNics(std::string_view text);
 
 }  // namespace divvy::kube

@@ -25,7 +25,7 @@ struct Meta {
   friend bool operator==(const Meta&, const Meta&) = default;
 };
 
-// Reads the metadata. Unknown members are ignored. kCorrupt: which member differs from the API.
+// Reads the metadata. Unknown members are ignored. kCorrupt: a member differs from the API.
 Result<Meta> metaOf(const boost::json::value& object);
 
 }  // namespace divvy::kube

@@ -51,7 +51,7 @@ struct Pod {
   // Conditions with a domain in their type ("divvy.dev/..."); Kubernetes' own types have none.
   std::vector<PodCondition> conditions;
 
-  // Returns whether the pod has ended, so that it no longer holds what it was given.
+  // Returns whether the pod has ended, so that it no longer holds its allocation.
   bool ended() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
   friend bool operator==(const Pod&, const Pod&) = default;
 };

@@ -60,7 +60,7 @@ struct Queue {
   bool sameTerms(const Queue& other) const;
 };
 
-// Reads a Queue. kCorrupt: which member differs from its definition.
+// Reads a Queue. kCorrupt: a member differs from its definition.
 Result<Queue> queueOf(const boost::json::value& object);
 // Returns the object that queueOf() reads under "status".
 boost::json::object statusOf(const QueueStatus& status);

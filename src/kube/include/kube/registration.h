@@ -52,8 +52,8 @@ struct RegisteredDevice {
 std::string profileIn(std::string_view type);
 
 // Write and read the annotation, in JSON. Members that are 0, false or empty are left out; zone,
-// minor and profile IDs are not written. Unknown members are ignored. kCorrupt: which device and
-// member, what was expected.
+// minor and profile IDs are not written. Unknown members are ignored. kCorrupt: the message names
+// device, member and expected form.
 std::string encode(const std::vector<RegisteredDevice>& devices);
 Result<std::vector<RegisteredDevice>> decodeRegistration(std::string_view text);
 // Decodes the older form: "ID,COUNT,MEMORY,CORES,TYPE,NUMA,HEALTH[,INDEX,MODE]:" for each device.

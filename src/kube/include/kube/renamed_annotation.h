@@ -12,7 +12,7 @@ namespace divvy::kube {
 std::string oldKeyOf(const std::string& key);
 
 // Returns the value of an annotation, renamed or not, or null. A value under the old key goes
-// before one under `key`: a writer of this release writes or removes both at once, so that values
+// before one under `key`. A writer of this release writes or removes both at once, so that values
 // differ only if a writer of the release before came later. An empty value under the old key does
 // not count if there is another one.
 const std::string* findRenamed(const Labels& annotations, const std::string& key);

@@ -1,4 +1,4 @@
-// A resize of a running container, in annotations with a JSON object. A user who may patch the pod
+// A resize of a running container, in annotations with a JSON object. A user that may patch the pod
 // requests it, and the scheduler admits or refuses it. The node's agent carries it out and reports
 // that on its node; the scheduler then records it in the pod. Pure.
 #pragma once
@@ -47,7 +47,7 @@ struct ResizeState {
   friend bool operator==(const ResizeState&, const ResizeState&) = default;
 };
 
-// What an agent reports of admitted resizes that are not settled yet, by token.
+// An agent's result of an admitted resize that is not settled yet. ChangeResults: by token.
 struct ResizeResult {
   bool done = false;
   std::string reason;  // one word, if not done
@@ -64,7 +64,7 @@ std::string encode(const ResizeRequest& change);
 std::string encode(const ResizeState& state);
 std::string encode(const ChangeResults& results);
 
-// Decode the annotations. kCorrupt: which member, what is accepted.
+// Decode the annotations. kCorrupt: the message names the member and the accepted form.
 Result<ResizeRequest> decodeShareChange(std::string_view text);
 Result<ResizeState> decodeChangeState(std::string_view text);
 Result<ChangeResults> decodeChangeResults(std::string_view text);

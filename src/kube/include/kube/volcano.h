@@ -35,7 +35,7 @@ std::string encodeVolcano(const std::vector<RegisteredDevice>& devices);
 // Returns the assignment in Volcano's annotation `text`, in the form of our scheduler. Volcano's
 // text has no init containers, and only containers that ask for devices, in their order. It has 0
 // MiB for a container that asks for less than 100 percent; the amount is then that percentage of
-// the memory in `offered`. kCorrupt: where, what is wrong, what was expected.
+// the memory in `offered`. kCorrupt names place, fault and expected form.
 Result<Assignment> volcanoAssignment(const Pod& pod, std::string_view text,
                                      const std::vector<RegisteredDevice>& offered);
 

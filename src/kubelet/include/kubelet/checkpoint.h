@@ -25,7 +25,7 @@ struct CheckpointEntry {
 // File name in the kubelet's folder of device plugins.
 inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 
-// Decodes a checkpoint. kCorrupt: what is wrong, and where. `doubt` is set if the checksum does not
+// Decodes a checkpoint. kCorrupt names fault and place. `doubt` is set if the checksum does not
 // match a checkpoint in the form of Kubernetes 1.30 to 1.34; otherwise it is empty. A later version
 // may use another checksum, so a mismatch alone is no reason to refuse a container.
 Result<std::vector<CheckpointEntry>> checkpointOf(std::string_view text,

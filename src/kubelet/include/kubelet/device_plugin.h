@@ -52,7 +52,7 @@ template <typename T>
 using ReplyCallback = std::function<void(Result<T>)>;
 
 // Called on gRPC's threads, several at once; they must not block. Each Answer is called exactly
-// once, from any thread; the kubelet waits for it. What the handlers use outlives stop().
+// once, from any thread; the kubelet waits for it. Objects that the handlers use outlive stop().
 struct PluginHandlers {
   // A container is given these device IDs; its pod is not stated. An error: the pod never runs.
   std::function<void(std::vector<std::string> ids, ReplyCallback<Injection>)> allocate;

@@ -1,4 +1,4 @@
-// Which containers hold which devices, according to the kubelet. Source: the kubelet's PodResources
+// Containers and their devices, according to the kubelet. Source: the kubelet's PodResources
 // API v1.
 #pragma once
 

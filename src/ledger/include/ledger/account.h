@@ -30,7 +30,7 @@ struct ProcessState;
 //
 // Any thread and any signal handler may call the member functions at any time, except attach,
 // lowerCeiling and startOverInChild. None allocates, and none takes a lock that another process
-// could hold. No single wait takes more than 100 ms of the caller's running time; waits are for
+// could hold. No single wait takes more than 100 ms of the caller's running time. Waits are for
 // threads of this process that hold all four lanes, and for a slot where none is free.
 //
 // In a forked child the account starts over by itself: the child owns nothing, and claims a fresh
@@ -42,8 +42,8 @@ class Account {
   bool attach(const TenantPages& pages);
   bool attached() const { return private_ != nullptr; }
 
-  // Sets a limit of this process's own, for every device. It only ever lowers what reserve may
-  // grant.
+  // Sets a limit of this process's own, for every device. It only ever lowers the amount that
+  // reserve may grant.
   void lowerCeiling(std::uint64_t bytes);
 
   // Admits `bytes` on device `dev`; called before the driver allocates. After kGranted the bytes

@@ -12,7 +12,7 @@ enum class FaultCode : std::uint32_t {
   kNone = 0,
   kSlotsExhausted = 1,    // detail: slots ready; every new process is denied memory
   kSlotLost = 2,          // the agent took our slot for dead; detail: slot
-  kOverRelease = 3,       // detail: device, arg: bytes released beyond what was reserved
+  kOverRelease = 3,       // detail: device, arg: bytes released beyond the reserved ones
   kTotalUnderflow = 4,    // detail: device, arg: bytes missing from the total
   kBadDevice = 5,         // detail: requested device index
   kLaneBusy = 6,          // no lane became free within the bound; detail: device, arg: bytes

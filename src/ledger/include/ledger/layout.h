@@ -3,7 +3,7 @@
 // layout hash.
 //
 // Rules of the format: fixed-width integers in the host's byte order; 64-byte lines with one writer
-// each; no libc types; strings end with NUL inside their field. Reserved bytes are zero; a later
+// each; no libc types. Strings end with NUL inside their field. Reserved bytes are zero; a later
 // minor version puts its fields there. Within a major version nothing ever moves, so a reader of
 // minor N reads N-1 by finding zeros.
 #pragma once
@@ -189,7 +189,7 @@ struct alignas(64) DeviceControl {
   std::uint32_t inflight_us;
   std::uint32_t idle_us;
   char reserved_c[36];
-  // Never used: each process is told separately what may be on the device, see swap.h.
+  // Never used: swap.h has the memory that each process may have on the device.
   alignas(64) std::uint64_t swap_seq;
   std::uint64_t swap_bytes;
   char reserved_d[48];
@@ -246,7 +246,7 @@ struct alignas(64) DeviceReport {
 // Has one writer at a time: the thread that holds the lane's process-local lock, or the agent after
 // the process's death. Only `spare` has further writers.
 struct alignas(64) Lane {
-  std::uint64_t seq;   // last operation begun; never starts again, across all owners of the slot
+  std::uint64_t seq;   // last operation started; never starts over, across all owners of the slot
   std::uint64_t done;  // last operation finished; seq - done is 0 or 1
   std::uint64_t used_after;  // value of used[device] when operation `seq` is finished
   std::uint32_t device;      // of operation `seq`
@@ -256,8 +256,8 @@ struct alignas(64) Lane {
   std::uint64_t releases;
   std::uint64_t refusals;           // of the process, in its lane 0
   std::uint64_t used[kMaxDevices];  // bytes
-  // low: bytes that this lane released and that stay counted in the total, so that they can be
-  // reserved again without touching it; high: tag, as in DeviceReport::total. Any process in need
+  // Low: bytes that this lane released and that stay counted in the total, so that they can be
+  // reserved again without touching it. High: tag, as in DeviceReport::total. Any process in need
   // may take them.
   Pair spare[kMaxDevices];
 };

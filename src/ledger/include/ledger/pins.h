@@ -20,7 +20,7 @@ enum class PinReason : std::uint32_t {
   kCollectives = 9,     // NCCL's own buffers
   kNarrowAddress = 10,  // addresses of 32 bits
   kBefore = 11,         // allocated before the device was shared by swapping
-  kDriver = 12,         // the driver lacks what swapping takes
+  kDriver = 12,         // the driver lacks functions for swapping
   kMulticast = 13,
   kSparseArray = 14,
   kOtherDevices = 15,  // devices that cannot be given access

@@ -17,7 +17,7 @@ enum class Inconsistency : std::uint32_t {
   kTruncated = 1u << 0,    // the file is shorter than the preallocated slots
   kHeader = 1u << 1,       // magic, version, size, hash, tenant or generation changed
   kPhase = 1u << 2,        // a slot's phase is not a Phase
-  kTotal = 1u << 3,        // a total is above what the device, and the share, has
+  kTotal = 1u << 3,        // a total is above the larger of device memory and share
   kUsed = 1u << 4,         // a process's bytes are above that
   kSequence = 1u << 5,     // a lane's sequence numbers are impossible
   kTag = 1u << 6,          // a total's tag names no lane of this page

@@ -1,6 +1,6 @@
 // The bytes of the two files through which a tenant's memory is swapped. In <dir>/residency the
 // agent writes how much each process may have on each device. In <dir>/swap the processes report
-// what they have. Since minor 4 of the layout, and only where a device is oversubscribed.
+// their use. Since minor 4 of the layout, and only where a device is oversubscribed.
 //
 // There is one order, and it is a level: `allowed`. A process that has more swaps out until it
 // fits. A process that has less swaps in the memory that it needs, as far as it fits. Its report is

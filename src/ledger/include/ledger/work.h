@@ -52,9 +52,9 @@ struct alignas(64) WorkHeader {
   Identification id;
   char tenant_id[32];
   char reserved_a[32];
-  // Futex. Grows and is woken when a line changed in a way that the arbiter may wait for; not when
-  // a process with work in flight begins to wait. It grows without a wake if the arbiter soon reads
-  // the lines anyway, or reads the instant later (Grant::reads_turned).
+  // Futex. Grows and is woken when a line changed in a way that the arbiter may wait for. It does
+  // not change when a process with work in flight begins to wait. It grows without a wake if the
+  // arbiter soon reads the lines anyway, or reads the instant later (Grant::reads_turned).
   alignas(64) std::uint32_t bell;
   char reserved_b[60];
   char reserved_c[64];

@@ -16,8 +16,8 @@ std::uint8_t sortOf(const vendors::Kind& kind, const vendors::Annotations& annot
 // Returns whether the pod is charged no cores of this kind, whatever it asks for.
 bool chargesNoCores(const vendors::Kind& kind, const vendors::Annotations& annotations);
 
-// Sets the colocation rules of `shape`, which was made from the same containers. kUsage: which
-// annotation, what is wrong, what is accepted.
+// Sets the colocation rules of `shape`, which was made from the same containers. kUsage: the
+// message names annotation, fault and accepted values.
 Result<void> applyColocation(std::span<const ContainerRequests> init,
                              std::span<const ContainerRequests> containers,
                              const vendors::Annotations& annotations, engine::Shape* shape);

@@ -15,7 +15,7 @@ namespace divvy::requests {
 std::shared_ptr<const engine::Partitioning> partitioningOf(const vendors::Kind& kind,
                                                            std::string_view model);
 
-// Returns the name of a slice of that size, on devices whose node knows their slices.
+// Returns the name of a slice of that size, on devices of a node that knows their slices.
 engine::PartName sliceName(std::uint64_t size);
 
 }  // namespace divvy::requests

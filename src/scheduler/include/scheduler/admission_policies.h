@@ -21,8 +21,8 @@ struct PolicyOptions {
   PriorityRules priorities;
 };
 
-// Returns YAML: ValidatingAdmissionPolicies with their bindings. kUsage: which name is not
-// accepted. kInternal: a fault of a template.
+// Returns YAML: ValidatingAdmissionPolicies with their bindings. kUsage: the message has the
+// refused name. kInternal: a fault of a template.
 Result<std::string> policies(const vendors::Catalog& catalog, const PolicyOptions& options);
 
 }  // namespace divvy::scheduler

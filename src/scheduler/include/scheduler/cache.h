@@ -25,7 +25,7 @@
 
 namespace divvy::scheduler {
 
-// What a binding writes.
+// The node and the annotations that a binding writes.
 struct BindPlan {
   std::string node;
   kube::Labels annotations;
@@ -44,7 +44,7 @@ struct PodRef {
   std::string namespace_name, name;
 };
 
-// What became of a bind.
+// The outcome of a bind.
 enum class BindOutcome : std::uint8_t {
   kBound,
   kRefused,    // not bound, and that call will not bind it
@@ -62,7 +62,7 @@ class SchedulerCache {
   const NodeQueries& nodes() const;
   const PodQueries& pods() const;
 
-  // Replaces all pools. Users of pools are namespaces. kUsage: what is accepted.
+  // Replaces all pools. Users of pools are namespaces. kUsage names the accepted values.
   Result<void> setPools(std::vector<engine::Pool> pools);
 
   // Adds or updates a node. Its unknown-node pods hold their devices from now on. kCorrupt: an
@@ -72,20 +72,20 @@ class SchedulerCache {
   // Removes the node if it has this UID. Its reservations end. Its bound pods become unknown-node
   // pods.
   void removeNode(const std::string& uid, const std::string& name);
-  // Adds or updates a pod. A bound pod holds what its assignment says; if the cache lacks the node,
-  // it does so once the node is set. kCorrupt: the assignment cannot be read. What the cache holds
-  // for the pod then stays. Its node gets no new shares until the pod can be read or is removed.
+  // Adds or updates a pod. A bound pod holds the devices of its assignment, once the cache has the
+  // node. kCorrupt: the assignment cannot be read. The pod's allocation in the cache then stays.
+  // Its node gets no new shares until the pod can be read or is removed.
   Result<void> setPod(const kube::Pod& pod);
-  // Removes a pod, from any state. What it held is free.
+  // Removes a pod, from any state. Its devices are free.
   void removePod(const std::string& uid);
   // Admits a resize. `pod`: the pod as it will be once its resize is recorded as admitted
   // (kube/resize_request.h). Until the resize is done, the pod holds the larger of both sizes.
-  // kNoRoom: what lacks; kUnavailable: the pod holds nothing now. If the caller does not write the
-  // admission to the API server, it calls setPod() with the pod as it is.
+  // kNoRoom names the shortage; kUnavailable: the pod holds nothing now. If the caller does not
+  // write the admission to the API server, it calls setPod() with the pod as it is.
   Result<void> admitChange(const kube::Pod& pod);
 
-  // Sets what a namespace may hold at a time. A pod that would exceed it waits. kUsage: which part
-  // of the quota is not counted; the rest counts.
+  // Sets the quota of a namespace. A pod that would exceed it waits. kUsage: the message names the
+  // part of the quota that is not counted; the rest counts.
   Result<void> setQuota(const kube::ResourceQuota& quota);
   void removeQuota(const std::string& uid);
 
@@ -115,13 +115,13 @@ class SchedulerCache {
   // Reserves devices for pods that kube-scheduler does not know yet: for all of `pods` or for none,
   // each under its UID until `expires`. Takes no devices of the models in `without`, and none on
   // the nodes in `not_on`. Returns the reservations in the order of `pods`. kNoRoom: they do not
-  // fit now; kUsage: which pod can never be right, or requests no devices; kNotFound, kUnavailable:
-  // as of filterAndReserve().
+  // fit now; kUsage names a pod that can never be right, or requests no devices; kNotFound,
+  // kUnavailable: as of filterAndReserve().
   Result<std::vector<Reservation>> plan(std::span<const kube::Pod> pods,
                                         const std::vector<std::string>& without,
                                         const std::vector<std::string>& not_on,
                                         engine::Instant expires);
-  // Reserves what an earlier leader reserved for the pod. kNoRoom: it does not fit there any more.
+  // Restores an earlier leader's reservation for the pod. kNoRoom: it does not fit there any more.
   Result<void> restoreReservation(const kube::Pod& pod, const Reservation& was,
                                   engine::Instant expires);
   // Releases the pod's reservation unless it is being bound. Its nomination stays.

@@ -53,14 +53,14 @@ struct UnschedulablePod {
   std::string uid, namespace_name, name;
 };
 
-// What a node registers, and what it may register (kube/inventory.h).
+// A node's registration, and the inventory that limits it (kube/inventory.h).
 struct NodeInventory {
   kube::Inventory registered;                // everything that the node registers
   std::optional<kube::Inventory> inventory;  // none: nothing is recorded, and everything counts
   std::vector<std::string> surplus;          // devices that do not count, one line each
 };
 
-// Of a SchedulerCache, which owns it. Changes nothing. Not thread-safe, as the cache.
+// Queries about nodes, owned by a SchedulerCache. Changes nothing. Not thread-safe, as the cache.
 class NodeQueries {
  public:
   // `state` outlives it.
@@ -81,15 +81,15 @@ class NodeQueries {
 
   // Returns the node's devices and their use; empty for an unknown node.
   std::vector<DeviceUsage> devicesOf(const std::string& node) const;
-  // Returns the node with what is held there. None: the node is unknown, or its annotations cannot
-  // be read.
+  // Returns the node with its allocations and reservations. None: the node is unknown, or its
+  // annotations cannot be read.
   std::optional<NodeSnapshot> snapshotOf(const std::string& node) const;
   // Returns the allocatable resources of the Node object; empty for an unknown node.
   kube::Quantities allocatable(const std::string& node) const;
-  // Returns what all devices of all nodes have. By model, ascending.
+  // Returns the capacity of all devices of all nodes. By model, ascending.
   std::vector<ModelUsage> capacity() const;
   const std::vector<engine::Pool>& pools() const;
-  // Returns true for a model that requests exclude although their pods do not say so.
+  // Returns true for a model that requests exclude although their pods do not state it.
   bool excludesItself(const std::string& model) const;
 
   // Returns the number of nodes that get no new shares because a pod there has an unreadable
@@ -102,13 +102,13 @@ class NodeQueries {
   const CacheState& state_;
 };
 
-// Of a SchedulerCache, as NodeQueries.
+// Queries about pods, owned by a SchedulerCache. The rules of NodeQueries apply.
 class PodQueries {
  public:
   // `parts` outlives it.
   explicit PodQueries(const CacheParts& parts) : parts_(parts) {}
 
-  // Returns the pod's request; none: it requests no devices. kUsage: what is accepted.
+  // Returns the pod's request; none: it requests no devices. kUsage names the accepted input.
   Result<std::optional<engine::Request>> readRequest(const kube::Pod& pod) const;
   // As readRequest(), but each error is kUsage.
   Result<std::optional<engine::Request>> requestFor(const kube::Pod& pod) const;
@@ -123,7 +123,7 @@ class PodQueries {
   // Returns the node on which the pod has a reservation or holds devices; a nomination does not
   // count. None: there is no such node.
   std::optional<std::string> nodeOf(const std::string& uid) const;
-  // Returns what the pod holds, has reserved or is nominated for. By model, ascending.
+  // Returns the amounts that the pod holds, has reserved or is nominated for. By model, ascending.
   std::vector<ModelUsage> useOf(const std::string& uid) const;
   // Returns the shares of all pods that hold devices. Takes time for each of these pods.
   std::vector<AllocatedShare> shares() const;
@@ -134,13 +134,13 @@ class PodQueries {
   // the vendor plugin of its node handed out.
   bool countedForPlugin(const std::string& uid) const;
 
-  // Returns why the pod's namespace may never hold what the pod requests, even if the namespace
-  // held nothing else. None: it may.
+  // Returns why the pod's namespace may never hold the pod's request, even if the namespace held
+  // nothing else. None: it may.
   std::optional<std::string> neverWithinQuota(const kube::Pod& pod) const;
   std::vector<QuotaUsage> quotas() const;
 
-  // Returns true if an unschedulable pod may fit now: capacity was freed or added since the last
-  // popSchedulable(), or the pause of a pod that it returned has ended.
+  // Returns true if an unschedulable pod may fit now. That is so if capacity was freed or added
+  // since the last popSchedulable(), or if the pause of a pod that it returned has ended.
   bool mayRequeue(engine::Instant now) const;
   // Returns the number of unschedulable pods.
   std::size_t waiting() const;

@@ -19,7 +19,7 @@ struct PriorityRules {
 };
 
 // Parse "inference=high,batch=low" or "1000000=high,0=normal" and add it to `rules`. kUsage: an
-// item is malformed or repeated; says what is accepted.
+// item is malformed or repeated; the message names the accepted form.
 Result<void> readPriorityClasses(std::string_view text, PriorityRules* rules);
 Result<void> readPriorityValues(std::string_view text, PriorityRules* rules);
 

@@ -1,4 +1,4 @@
-// Devices, and what pods and namespaces hold of them, for reports.
+// Devices, and the amounts of them that pods and namespaces hold, for reports.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct DeviceUsage {
   bool by_plugin = false;  // the vendor plugin chooses the device; the cache only counts
 };
 
-// What one container of a pod holds of one device.
+// The share of one device that one container of a pod holds.
 struct AllocatedShare {
   std::string namespace_name, pod, node, uuid;
   std::size_t container = 0;  // init containers first

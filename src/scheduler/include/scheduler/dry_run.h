@@ -58,8 +58,8 @@ class SchedulingDryRun {
   void withoutQueues();
   // For a caller that may not read namespaces: a pod belongs to the queue that it names.
   void withoutNamespaces();
-  // Adds or replaces a pod. `created`: creation timestamp of its object. kUsage: which part cannot
-  // be read. If that part is a protection annotation or a resource quantity, the pod is no victim.
+  // Adds or replaces a pod. `created`: creation timestamp of its object. kUsage names an unreadable
+  // part. If that part is a protection annotation or a resource quantity, the pod is no victim.
   Result<void> setPod(const kube::Pod& pod, const std::string& created);
   void removePod(const std::string& uid);
   // Removes an evicted pod. Its disruption budgets allow one eviction less.

@@ -18,7 +18,7 @@ std::vector<std::string> resourcePrefixes(const vendors::Catalog& catalog);
 // scheduler; `all_feasible`: as in SchedulerOptions. kInternal: a fault of the template.
 Result<std::string> schedulerConfig(const vendors::Catalog& catalog, const std::string& name,
                                     bool all_feasible = false);
-// Returns YAML: the MutatingWebhookConfiguration. `name`: of the scheduler. kInternal: as above.
+// Returns YAML: the MutatingWebhookConfiguration. `name`, kInternal: as in schedulerConfig().
 Result<std::string> webhookConfig(const vendors::Catalog& catalog, const std::string& name);
 
 }  // namespace divvy::scheduler

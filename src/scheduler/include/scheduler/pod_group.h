@@ -41,7 +41,7 @@ struct PodGroupRef {
 
 // Reads the gang of a pod, in the dialects of Divvy, scheduler-plugins, Volcano and Kueue, and of
 // Jobs with pods that have use.divvy.dev/gang-min ("parallelism": the Job's). None: the pod is in
-// no gang. kUsage: what is accepted.
+// no gang. kUsage: the message names the accepted values.
 Result<std::optional<PodGroupRef>> gangOf(const kube::Pod& pod);
 
 // Reads the minimum number of members from `object`, which `in` names. kCorrupt: it has none, or

@@ -24,8 +24,8 @@ struct OwnCertificate {
   std::chrono::seconds life{std::chrono::hours(24 * 90)};  // validity of each certificate
 };
 
-// Where the scheduler writes what only HAMi's or vendors' agents need: on no node, on nodes with
-// such an agent, on all nodes.
+// Where the scheduler writes data that only HAMi's or vendors' agents need: on no node, on nodes
+// with such an agent, on all nodes.
 enum class WhereAgents : std::uint8_t { kNever, kAuto, kAlways };
 
 struct SchedulerOptions {

@@ -28,7 +28,7 @@ enum class ValueKind : std::uint8_t {
 enum class Place : std::uint8_t {
   kResource,    // of a container; `word` is the resource's name
   kAnnotation,  // use.divvy.dev/WORD
-  kNone,        // nowhere; `word` says why
+  kNone,        // nowhere; `word` has the reason
 };
 
 // Whether an option is for the pod or one container. CONTAINER.use.divvy.dev/WORD is for one
@@ -65,7 +65,7 @@ const ShareOption* ofAnnotation(std::string_view word);
 // hold.
 std::string helpOf(const ShareOption& term, bool defaults);
 
-// Checks a value. kUsage: what is accepted.
+// Checks a value. kUsage: the message names the accepted values.
 Result<void> check(const ShareOption& term, std::string_view value);
 
 // Returns the list as a Markdown table.

@@ -14,7 +14,7 @@ struct ProfileEntry {
   std::string_view alias;  // another accepted spelling, or empty
   std::string_view model;
   std::uint64_t memory_bytes;   // as NVML shows it
-  std::uint64_t usable_bytes;   // as the CUDA driver shows it: what processes can hold together
+  std::uint64_t usable_bytes;   // as the CUDA driver shows it: the sum that processes can hold
   std::uint64_t context_bytes;  // cost of each context
   int sm_count;
   int cc_major;
@@ -31,7 +31,7 @@ struct FaultEntry {
 std::span<const FaultEntry> faultCatalog();
 
 // A kernel that the simulated driver brings along. Programs name it in a text that they load as a
-// module: "simgpu-builtin 1", then lines "kernel NAME [= BUILTIN] [cost_ns=N]", "all", or
+// module. The text: "simgpu-builtin 1", then lines "kernel NAME [= BUILTIN] [cost_ns=N]", "all", or
 // "global NAME BYTES".
 struct KernelEntry {
   std::string_view name;

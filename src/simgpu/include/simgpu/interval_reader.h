@@ -44,9 +44,9 @@ class IntervalFollower {
   IntervalFollower(const IntervalFollower&) = delete;
   IntervalFollower& operator=(const IntervalFollower&) = delete;
 
-  // Adds what is new. False: there is no log yet, or no quiet moment was found; call again.
+  // Adds the new intervals. False: there is no log yet, or no quiet moment was found; call again.
   bool update();
-  // `dropped` counts what came and went between two updates too.
+  // `dropped` also counts intervals that came and went between two updates.
   const IntervalView& view() const { return view_; }
 
  private:

@@ -1,5 +1,5 @@
-// Simulates a day in clusters, event by event: once with a card for each pod, and once for each k
-// with shares and memory promised k times. The work is the same. Pure.
+// Simulates a day in clusters, event by event. One run has a card for each pod; one run for each k
+// has shares and memory promised k times. The work is the same. Pure.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct DayStats {
   double fetched_tb = 0;
   double evictions = 0;  // for pods of higher priority
   double stops = 0;      // of idle sandboxes
-  // The overcommit ratio, in thousandths, that the simultaneous use would have allowed: the result
+  // The overcommit ratio, in thousandths, that the simultaneous use would have allowed. The result
   // of engine::safeOvercommit on samples of each quarter of an hour, without a bound by host
   // memory.
   double safe_overcommit = 0;

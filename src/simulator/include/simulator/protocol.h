@@ -43,8 +43,8 @@ struct RunResult {
 // Returns the kinds of pods that make up 95 % of all pods, the most frequent first.
 engine::Target typicalPods(const std::vector<OpenbPod>& pods);
 
-// Returns the indices of the arriving pods, in order: shuffled, then repeated at random or omitted
-// until demand is `tune` times `capacity_milli` (thousandths of a GPU). Public for tests.
+// Returns the indices of the arriving pods, in order. They are shuffled, then repeated at random or
+// omitted until demand is `tune` times `capacity_milli` (thousandths of a GPU). Public for tests.
 std::vector<std::uint32_t> arrivals(const std::vector<OpenbPod>& pods, double tune,
                                     std::int64_t capacity_milli, std::uint64_t seed);
 

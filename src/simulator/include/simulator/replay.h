@@ -21,9 +21,9 @@ struct ReplayOptions {
 struct Difference {
   std::string id;
   std::string name;        // empty: none
-  std::int64_t at_ms = 0;  // of the request; in `anew`: of the allocation's start
+  std::int64_t at_ms = 0;  // of the request; of an allocation placed again: its start
   std::string was;         // "node: device, device", "nowhere"
-  std::string is;          // likewise, now
+  std::string is;          // the result of now, in the form of `was`
   std::string why;         // for users
 };
 
@@ -75,8 +75,8 @@ struct Replay {
   CapacityStats before;
   CapacityStats after;  // all allocations placed again
 
-  // Returns whether all decisions and all pending requests agree with the snapshot. Differences in
-  // `anew` do not count: allocations that have ended may have caused them.
+  // Returns whether all decisions and all pending requests agree with the snapshot. Differences of
+  // allocations placed again do not count: allocations that have ended may have caused them.
   bool asWritten() const;
 };
 

@@ -17,7 +17,7 @@ Question onCard(Question question, const Card& card);
 bool fits(const ModelShape& model, const Question& question, Bytes capacity);
 
 // Return the longest context in tokens, and the most sequences at once, that fit into `capacity` on
-// each card, with all else as in `question`; 0: not even one. A context is at most the model's own,
+// each card, with all else as in `question`. 0: not even one. A context is at most the model's own,
 // if known, and at most kMaxTokens.
 std::uint64_t largestContext(const ModelShape& model, Question question, Bytes capacity);
 std::uint64_t largestConcurrency(const ModelShape& model, Question question, Bytes capacity);

@@ -72,7 +72,7 @@ struct Answer {
 inline constexpr Bytes kGrain = mib(64);
 
 // Computes the answer. kUsage: a number that no engine accepts, or a format that is not known for
-// this attention; the message names the option and the accepted values.
+// this attention. The message names the option and the accepted values.
 Result<Answer> answer(const ModelShape& model, const Question& question);
 
 // The parts of the answer. All amounts are for each card.

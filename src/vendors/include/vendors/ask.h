@@ -31,7 +31,7 @@ struct KindRequest {
   const Kind* kind = nullptr;  // in the catalog
   std::uint32_t count = 0;
   Memory memory;
-  std::uint32_t compute_milli = 0;  // 0: what other tenants leave; 1000: the whole device
+  std::uint32_t compute_milli = 0;  // 0: all that other tenants leave; 1000: the whole device
   const Template* part = nullptr;   // of the kind; null: none is needed
   std::uint64_t slice = 0;          // size; 0: none
   bool partitioned = false;         // MIG instances, the smallest with that memory and compute
@@ -48,7 +48,7 @@ using Annotations = std::map<std::string, std::string>;
 
 // Returns a container's requests in the catalog's order; empty: no devices. A resource's limit
 // counts, else its request. If a resource has several names, one of them counts, and two are
-// refused. Unknown names are ignored. kUsage: which resource, what is wrong, what is accepted.
+// refused. Unknown names are ignored. kUsage names resource, fault and accepted values.
 // Sources: facts on the incumbent's control plane, 1.1 and 1.2. It refuses values that the
 // incumbent ignores, and accepts "16Gi" where that accepts MiB only.
 Result<std::vector<KindRequest>> readRequests(const Catalog& catalog, const Quantities& limits,

@@ -39,7 +39,7 @@ struct MemoryRule {
 struct CoreRule {
   std::string resource;          // empty: cannot be requested
   std::uint32_t per_card = 100;  // units of a whole device
-  std::uint32_t absent = 0;      // units if none are requested; 0: what other tenants leave
+  std::uint32_t absent = 0;      // units if none are requested; 0: all that other tenants leave
   bool clamp = false;            // more than a device has becomes all of it; else it is refused
   bool follow_memory = false;    // in proportion to the memory
   bool counts = false;           // units of all devices together: a part of one, or whole ones
@@ -176,7 +176,7 @@ struct Descriptor {
 };
 
 // Parses a descriptor. `source` is for messages: "vendors/nvidia/vendor.yaml". kUsage: file, line,
-// column, what is wrong, what is accepted. Unknown keys are errors.
+// column, fault and accepted input. Unknown keys are errors.
 Result<Descriptor> parseDescriptor(std::string_view yaml, const std::string& source);
 
 // Adds resources of models, from YAML. If two have one name, the later one counts. Kinds that are

@@ -22,7 +22,7 @@ struct DeviceConfig {
 
 // Reads the file, or the ConfigMap that holds it. Settings of a family that the file does not have
 // stay as in `over`. A chip that is not in `over` is made from the family's first one. kUsage:
-// file, line, column, what is wrong, what is accepted.
+// file, line, column, fault and accepted input.
 Result<DeviceConfig> readDeviceConfig(std::string_view yaml, const std::string& source,
                                       const std::vector<Descriptor>& over);
 

@@ -17,13 +17,13 @@
 
 namespace divvy {
 
-// Once something is wrong nothing more is read: what is read then is to be thrown away.
+// After the first error nothing more is read, and the caller must discard all values.
 class YamlReader {
  public:
   explicit YamlReader(std::string source) : source_(std::move(source)) {}
 
   const std::optional<Error>& error() const { return error_; }
-  // "SOURCE:LINE:COLUMN: WHAT".
+  // "SOURCE:LINE:COLUMN: `what`".
   void fail(const YAML::Node& at, const std::string& what);
 
   // None where it cannot be read.
@@ -43,7 +43,7 @@ class YamlReader {
   void word(const YAML::Node& map, const char* key, std::initializer_list<std::string_view> words,
             std::size_t* out);
   void flag(const YAML::Node& map, const char* key, bool* out);
-  // Calls each(item) for what is listed under the key.
+  // Calls each(item) for the items of the list under the key.
   void list(const YAML::Node& map, const char* key,
             const std::function<void(const YAML::Node&)>& each);
   // As number, decimal and bytes, of an item of a list.
