@@ -30,7 +30,7 @@ struct StaticFile {
 enum class Encoding : std::uint8_t { kIdentity, kGzip, kBrotli, kNone };
 
 // Returns the encoding of a reply to a field Accept-Encoding (null: the client sent none, and gets
-// kIdentity). kNone: the client accepts none. A member with a malformed weight is not accepted.
+// kIdentity). kNone: the client accepts none. A member with a malformed weight is left out.
 // Source: RFC 9110, 12.5.3.
 Encoding chooseEncoding(const std::string* accept_encoding, bool gzip, bool brotli);
 
