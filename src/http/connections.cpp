@@ -70,6 +70,10 @@ void Connections::becomesBusy(Place place) {
   move(place, Item::State::kBusy);
 }
 
+void Connections::closeIdle() {
+  while (!idle_.empty()) close(idle_.begin());
+}
+
 void Connections::hears(Place place, Instant now) {
   if (place->state != Item::State::kIdle) return;
   place->since = now;

@@ -15,7 +15,6 @@ namespace divvy::http {
 // A connection is idle while it waits for its peer (a handshake, a request, a part of a body), and
 // busy while its request is answered. At a limit the connection that was idle longest is closed,
 // never the newest and never a busy one. For one thread.
-// never the newest and never a busy one. For one thread.
 class Connections {
  public:
   struct Terms {
@@ -48,6 +47,8 @@ class Connections {
   void remove(Place place);
   void becomesIdle(Place place, Instant now);
   void becomesBusy(Place place);
+  // Closes all idle connections.
+  void closeIdle();
   // Restarts the idle time, after a part of a request arrived.
   void hears(Place place, Instant now);
   // Records a body of so many bytes, until the next request. If all bodies are too large together,

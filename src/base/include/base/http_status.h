@@ -4,6 +4,8 @@
 namespace divvy::http_status {
 
 inline constexpr unsigned kOk = 200;
+inline constexpr unsigned kNoContent = 204;
+inline constexpr unsigned kNotModified = 304;
 inline constexpr unsigned kBadRequest = 400;
 inline constexpr unsigned kUnauthorized = 401;
 inline constexpr unsigned kForbidden = 403;
@@ -17,6 +19,7 @@ inline constexpr unsigned kContentTooLarge = 413;
 inline constexpr unsigned kUnsupportedMediaType = 415;
 inline constexpr unsigned kUnprocessableContent = 422;
 inline constexpr unsigned kTooManyRequests = 429;
+inline constexpr unsigned kRequestHeaderFieldsTooLarge = 431;
 inline constexpr unsigned kInternalServerError = 500;
 inline constexpr unsigned kServiceUnavailable = 503;
 
