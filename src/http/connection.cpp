@@ -28,8 +28,6 @@ using boost::system::error_code;
 // From the first byte of a request to the end of its header. A client may connect before it has a
 // request.
 constexpr std::chrono::seconds kHeader{5};
-constexpr std::chrono::seconds kBody{30};
-constexpr std::chrono::seconds kReply{30};
 constexpr std::size_t kReadAtOnce = 4096;
 constexpr std::uint32_t kMaxHeader = 16 << 10;
 
@@ -111,7 +109,7 @@ class Connection {
     if (admitted.route != nullptr) {
       const Route& route = *admitted.route;
       parser.body_limit(route.most_body);
-      lowest().expires_after(kBody);
+      lowest().expires_after(server_->listen.transfer);
       auto [cut, body] = co_await wire::async_read(wire_, buffer_, parser, kNoThrow);
       if ((cut && cut != wire::error::body_limit) || booked_.closing()) co_return false;
       if (cut) {
@@ -243,7 +241,7 @@ class Connection {
   asio::awaitable<bool> write(const Reply& reply) {
     const std::array<asio::const_buffer, 2> buffers{asio::buffer(reply.head),
                                                     asio::buffer(reply.body)};
-    lowest().expires_after(kReply);
+    lowest().expires_after(server_->listen.transfer);
     auto [unsent, sent] = co_await asio::async_write(wire_, buffers, kNoThrow);
     (void)sent;
     co_return !unsent;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,9 +21,6 @@
 #include "stream_state.h"
 
 namespace divvy::http {
-
-// For each write, and for what the kernel has sent without a sign of the client.
-inline constexpr std::chrono::seconds kStreamWrite{30};
 
 // Sends until application, client or server ends the stream. The connection ends with it. The
 // writer's members live in the frame of the coroutine that calls run().
@@ -77,7 +75,8 @@ class StreamWriter {
     const int fd = lowest().socket().native_handle();
     const int bytes = static_cast<int>(kMaxOutstanding);
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    const auto ms = static_cast<unsigned>(std::chrono::milliseconds(kStreamWrite).count());
+    const auto ms =
+        static_cast<unsigned>(std::chrono::milliseconds(server_.listen.transfer).count());
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
   }
 
@@ -109,7 +108,7 @@ class StreamWriter {
     const std::array<boost::asio::const_buffer, 3> buffers{
         boost::asio::buffer(head), boost::asio::buffer(bytes), boost::asio::buffer(tail)};
     // While the read is pending these two set the time of writes only.
-    lowest().expires_after(kStreamWrite);
+    lowest().expires_after(server_.listen.transfer);
     auto [unsent, sent] = co_await boost::asio::async_write(wire_, buffers, kNoThrow);
     (void)sent;
     if (unsent)

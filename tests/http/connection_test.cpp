@@ -174,6 +174,43 @@ TEST_F(ConnectionTest, ServerDestroyed_IdleConnectionClosed) {
   EXPECT_TRUE(client.ended());
 }
 
+class ConnectionTimes : public testing::Test {
+ protected:
+  static std::vector<Route> routesWithLargeOne() {
+    std::vector<Route> all = routes();
+    all.push_back({"GET", "/large", 0, [](Query) -> awaitable<Answer> {
+                     static const std::string bytes(kLarge, 'x');
+                     Answer answer{200};
+                     answer.fixed = bytes;
+                     co_return answer;
+                   }});
+    return all;
+  }
+  static Listen quick() {
+    Listen listen;
+    listen.transfer = std::chrono::seconds(1);
+    return listen;
+  }
+
+  static constexpr std::size_t kLarge = 64u << 20;
+  Loopback server_{quick(), routesWithLargeOne()};
+};
+
+TEST_F(ConnectionTimes, BodyNeverEnds_Closed) {
+  RawClient client(server_);
+  client.send(request("POST /post", "Content-Length: 8\r\n") + "{");
+  EXPECT_EQ(client.all(), "");
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(ConnectionTimes, ReplyNotRead_Closed) {
+  RawClient client(server_, 1, 4'096);
+  client.send(request("GET /large"));
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // slow on purpose
+  EXPECT_LT(client.all().size(), kLarge);
+  EXPECT_TRUE(client.ended());
+}
+
 TEST(Listen, Default_QueryStringNotParsed) {
   Loopback server({}, routes());
   EXPECT_EQ(bodyOf(RawClient(server).ask(request("GET /told?a=%zz"))),

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
@@ -56,6 +57,9 @@ class Loopback {
     inLoop([this] { server_.reset(); });
   }
   std::uint16_t port() const { return port_; }
+  bool use(const std::string& certificate, const std::string& key) {
+    return inLoop([&] { return server_->use(certificate, key).has_value(); });
+  }
 
   // Waits until `condition` holds on the loop's thread. Returns false after kPatience.
   template <typename Condition>
@@ -70,6 +74,9 @@ class Loopback {
 
  private:
   boost::asio::io_context loop_;
+  // The loop goes on without a server.
+  const boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      loop_.get_executor()};
   std::unique_ptr<Server> server_;
   std::uint16_t port_ = 0;
   std::thread thread_;
@@ -96,6 +103,7 @@ class RawClient {
 
   void send(const std::string& text) { ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
   void hangUp() { fd_.reset(); }
+  int fd() const { return fd_.get(); }
 
   // Returns everything up to and with `mark`, or all until the connection ends or is silent for
   // kPatience. `ended` tells which.

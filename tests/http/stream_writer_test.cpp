@@ -3,8 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <openssl/ssl.h>
+
+#include "key_pair.h"
 #include "loopback.h"
 
 namespace divvy::http {
@@ -25,6 +32,7 @@ Listen bounded() {
 // An application that keeps a stream for each client. Its members are the loop's.
 class StreamWriterTest : public testing::Test {
  protected:
+  explicit StreamWriterTest(const Listen& listen = bounded()) : server_(listen, routes()) {}
   std::vector<Route> routes() {
     const auto stream = [this](Query) -> awaitable<Answer> {
       Answer answer{200, {}, "text/event-stream"};
@@ -72,7 +80,7 @@ class StreamWriterTest : public testing::Test {
   unsigned closed_ = 0;
   std::size_t filled_ = 0;
   unsigned same_ = 0;
-  Loopback server_{bounded(), routes()};
+  Loopback server_;
 };
 
 TEST_F(StreamWriterTest, Pushed_ArrivesInChunks) {
@@ -223,6 +231,92 @@ TEST_F(StreamWriterTest, ManyClientsComeAndGo_NoSlotIsLost) {
     const unsigned gone = (round / 4) * 2 + (round % 4 == 3 ? 2 : 1);
     ASSERT_TRUE(awaitClosed(gone)) << round;
   }
+}
+
+class StreamWriterTimes : public StreamWriterTest {
+ protected:
+  StreamWriterTimes()
+      : StreamWriterTest([] {
+          Listen listen = bounded();
+          listen.transfer = std::chrono::seconds(1);
+          return listen;
+        }()) {}
+};
+
+TEST_F(StreamWriterTimes, NothingRead_ClosedInTime) {
+  RawClient slow(server_, 5, 4'096);
+  slow.send(kStream);
+  slow.until("first\n");
+  RawClient quick(server_, 6);
+  quick.send(kStream);
+  quick.until("first\n");
+  fill();
+  EXPECT_TRUE(awaitClosed(1));
+  EXPECT_FALSE(server_.inLoop([&] { return streams_[0]->open(); }));
+  EXPECT_EQ(push("tick\n", 1), Stream::Push::kQueued) << "a client without news is kept";
+  EXPECT_TRUE(quick.until("tick\n").ends_with("tick\n"));
+}
+
+// ---- TLS ----------------------------------------------------------------------------------------
+
+class TlsStreamWriterTest : public StreamWriterTest {
+ protected:
+  TlsStreamWriterTest()
+      : StreamWriterTest([] {
+          Listen listen = bounded();
+          listen.certificate_comes = true;
+          return listen;
+        }()) {
+    const KeyPair pair = keyPair();
+    EXPECT_TRUE(server_.use(pair.certificate, pair.key));
+    client_.emplace(server_);
+    SSL_set_fd(ssl_.get(), client_->fd());
+    EXPECT_EQ(SSL_connect(ssl_.get()), 1);
+    EXPECT_EQ(SSL_write(ssl_.get(), kStream.data(), static_cast<int>(kStream.size())),
+              static_cast<int>(kStream.size()));
+  }
+
+  // Returns what comes up to and with `mark`, or until the connection ends.
+  std::string until(const std::string& mark) {
+    std::string text;
+    char byte = 0;
+    while (!text.ends_with(mark) && SSL_read(ssl_.get(), &byte, 1) == 1) text += byte;
+    return text;
+  }
+
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_{SSL_CTX_new(TLS_client_method()),
+                                                              SSL_CTX_free};
+  const std::unique_ptr<SSL, void (*)(SSL*)> ssl_{SSL_new(context_.get()), SSL_free};
+  std::optional<RawClient> client_;
+};
+
+TEST_F(TlsStreamWriterTest, Pushed_ArrivesUntilClosed) {
+  EXPECT_TRUE(until("first\n\r\n").starts_with("HTTP/1.1 200 "));
+  for (int i = 0; i < 100; ++i) {
+    const std::string tick = "tick " + std::to_string(i) + '\n';
+    ASSERT_EQ(push(tick), Stream::Push::kQueued);
+    ASSERT_TRUE(until(tick).ends_with(tick)) << i;
+  }
+  server_.inLoop([&] { streams_[0]->close(); });
+  EXPECT_EQ(until("0\r\n\r\n"), "\r\n0\r\n\r\n");
+  EXPECT_EQ(until("more"), "");
+}
+
+// A client that asks for new keys makes the server write while it only listens.
+TEST_F(TlsStreamWriterTest, KeysUpdated_StreamGoesOn) {
+  until("first\n\r\n");
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED), 1);
+    ASSERT_EQ(SSL_do_handshake(ssl_.get()), 1);
+    ASSERT_EQ(push("tick\n"), Stream::Push::kQueued);
+    ASSERT_TRUE(until("tick\n").ends_with("tick\n")) << i;
+  }
+}
+
+TEST_F(TlsStreamWriterTest, ClientGone_ApplicationTold) {
+  until("first\n");
+  client_->hangUp();
+  EXPECT_TRUE(awaitClosed(1));
 }
 
 }  // namespace

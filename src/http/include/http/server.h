@@ -39,6 +39,8 @@ struct Listen {
   // With empty files: TLS starts with use(); before, no request is answered.
   bool certificate_comes = false;
   std::chrono::seconds idle{120};  // after which a silent connection is closed
+  // Bound on the time of a body, of a reply, and of each write of a stream.
+  std::chrono::seconds transfer{30};
   // Decode the query string into Query::parameters; a malformed one is answered with 400.
   bool parse_parameters = false;
   // Sent with every answer that has no field of the same name, errors of the server included.
@@ -53,8 +55,9 @@ struct Listen {
 // - connections: 1,024; 128 idle ones of an address that are older than 2 s;
 // - streams: Listen; 64 KiB of each that are not sent (Stream). A stream counts as a connection
 //   that is not idle;
-// - time: 5 s each for a handshake and a header, 30 s each for a body, a reply, and each write of a
-//   stream;
+// - time: 5 s each for a handshake and a header; Listen::transfer each for a body, a reply, and
+// each
+//   write of a stream;
 // - a header: 16 KiB (431); a body: what its route accepts (413); all bodies together: 64 MiB, or
 //   twice the largest (503);
 // - TLS handshakes: 20 a second of an address after its first 256, 200 a second of all after 1,024.

@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxOutstanding = std::size_t{64} << 10;  // bytes
 // buffer of bounded size, which the server sends with chunked transfer encoding (to HTTP/1.0
 // clients: until the connection ends). The server closes the stream when
 // - the client closes its connection, or sends further bytes;
-// - the client accepts none of the bytes of a write for 30 s (the application sends heartbeats, so
-//   that a client which is gone is noticed);
+// - the client does not accept the queued bytes within Listen::transfer (the application sends
+//   heartbeats, so that a client which is gone is noticed);
 // - the server refuses the stream (Listen::max_streams), or is destroyed.
 // Used on the server's executor thread only.
 class Stream {
