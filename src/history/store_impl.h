@@ -5,10 +5,10 @@
 #include <mutex>
 #include <thread>
 
-#include "batch_writer.h"
-#include "connections.h"
+#include "file/batch_writer.h"
+#include "file/connections.h"
 #include "history/store.h"
-#include "series_table.h"
+#include "points/series_table.h"
 
 namespace divvy::history {
 

@@ -1,5 +1,5 @@
-#include "prune.h"
-#include "queries.h"
+#include "file/prune.h"
+#include "file/queries.h"
 #include "store_impl.h"
 
 namespace divvy::history {
