@@ -60,7 +60,9 @@ class Store::Impl {
   Waiting waiting_;
   Flow flow_;
   StoreStatus status_;
-  std::int64_t pruned_hour_ = 0;  // of the writer alone
+  // Of the writer alone.
+  std::int64_t pruned_hour_ = 0;
+  Instant journal_{};  // when points of minutes that have not ended were written
   std::thread writer_;
 };
 

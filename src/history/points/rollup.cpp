@@ -52,6 +52,18 @@ void Rollup::resume(Instant minute, const Point& point) {
   minute_.bucket.merge(point);
 }
 
+Point Rollup::openMinute(Instant minute) const {
+  Bucket bucket;
+  for (const Timed* part : {&ended_minute_, &minute_})
+    if (part->start == minute) bucket.merge(part->bucket.point());
+  if (floorTo(slot_.start, kMinute) == minute) {
+    Point point = slot_.bucket.point();
+    point.weight = point.weight != 0;
+    bucket.merge(point);
+  }
+  return bucket.point();
+}
+
 Point Rollup::closeMinute(Instant minute) {
   if (slot_.start < minute + kMinute) closeSlot();
   if (minute_.start == minute) closeOpenMinute();

@@ -25,6 +25,8 @@ class Rollup {
   // Adds a point of a minute that was written by an earlier process and is not closed yet.
   void resume(Instant minute, const Point& point);
 
+  // Returns the point so far of a minute that is not closed.
+  Point openMinute(Instant minute) const;
   // Ends the minute that begins at `minute`, and returns its point.
   Point closeMinute(Instant minute);
   // Does closeMinute() for a point that an earlier process wrote.

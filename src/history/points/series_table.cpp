@@ -151,8 +151,15 @@ void SeriesTable::rewind(Instant now, Batch& batch) {
   ++counts_.clock_jumps;
 }
 
-void SeriesTable::finish(Batch& batch) {
-  while (closed_until_ <= newest_minute_) closeOneMinute(batch);
+void SeriesTable::openMinutes(Batch& batch) const {
+  for (Instant minute = closed_until_; minute <= newest_minute_; minute += kMinute) {
+    MinutePoints points;
+    for (const auto& [id, entry] : entries_) {
+      const Point point = entry.rollup.openMinute(minute);
+      if (point.weight != 0) points.emplace_hint(points.end(), id, point);
+    }
+    if (!points.empty()) batch.minutes[minute] = encodeMinute(points);
+  }
 }
 
 void SeriesTable::restoreHour(Instant hour, std::uint32_t id, const ChunkPoints& points) {

@@ -39,8 +39,8 @@ class SeriesTable {
   // Closes all that has ended by `now`, and puts rows to write into `batch`. Returns true if a
   // minute ended.
   bool advance(Instant now, Batch& batch);
-  // Puts the points of minutes that have not ended into `batch`. The table is not used after that.
-  void finish(Batch& batch);
+  // Puts the points so far of minutes that have not ended into `batch`.
+  void openMinutes(Batch& batch) const;
 
   // Take over what an earlier process wrote, before the first sample, in this order: the start of
   // the hour of its last minute, hours of that half day, its minutes ascending, and minutes that

@@ -63,8 +63,8 @@ struct StoreStatus {
 };
 
 // Keeps history. A thread of its own writes: events and objects once a second, points and usage
-// once a minute. kill -9 loses at most the last minute. All functions may be called by any thread.
-// They block for short locks; those that read also for the disk.
+// twice a minute. kill -9 loses at most that, never what flush() wrote. All functions may be called
+// by any thread. They block for short locks; those that read also for the disk.
 class Store {
  public:
   // Opens or creates the store, and keeps it locked against other processes until its end.
@@ -100,7 +100,7 @@ class Store {
   bool addUsage(const UsageInterval& interval);
   bool addDevice(const DeviceInterval& interval);
   // Calls `each` for the rows of [from_hour, to_hour), ascending by key, until it returns false.
-  // The rows contain what was added up to a minute ago. `each` must not call the store.
+  // The rows contain what was added up to half a minute ago. `each` must not call the store.
   // Errors as read().
   Result<void> usage(std::int64_t from_hour, std::int64_t to_hour,
                      const std::function<bool(const UsageRow&)>& each) const;
@@ -118,8 +118,8 @@ class Store {
   // as read().
   Result<std::vector<ObjectRecord>> objects(std::span<const std::string> uids) const;
 
-  // Writes events, objects, usage, and the points of minutes that have ended, and waits for it.
-  // kIo: it could not be written (status() has the cause); it is kept and tried again.
+  // Writes all that was added, and waits for it. kIo: it could not be written (status() has the
+  // cause); it is kept and tried again.
   Result<void> flush();
 
  private:
