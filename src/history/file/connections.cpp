@@ -29,15 +29,14 @@ Result<Prepared> prepare(const std::string& path, const StoreOptions& options,
                          std::uint64_t epoch) {
   auto database = Database::open(path.empty() ? ":memory:" : path, false);
   if (!database) return std::move(database).error();
-  // Before anything is written: a file of another program stays as it is.
-  if (auto application = database->number("PRAGMA application_id"); !application)
-    return std::move(application).error();
-  const auto max_bytes = static_cast<std::int64_t>(options.max_bytes.count);
-  if (auto done = configureWriter(*database, max_bytes); !done) return std::move(done).error();
-  auto version = prepareSchema(*database, epoch);
+  // Before anything is written: the file of another program stays as it is.
+  auto version = readVersion(*database);
   if (!version) return std::move(version).error();
   if (*version != 0)
     if (auto done = checkStructure(*database, kCheckMs); !done) return std::move(done).error();
+  const auto max_bytes = static_cast<std::int64_t>(options.max_bytes.count);
+  if (auto done = configureWriter(*database, max_bytes); !done) return std::move(done).error();
+  if (auto done = migrate(*database, *version, epoch); !done) return std::move(done).error();
   return Prepared{std::move(*database), *version};
 }
 

@@ -45,7 +45,7 @@ CREATE INDEX event_object ON event(object, time);
 CREATE INDEX object_last_seen ON object(last_seen);
 )"};
 
-Result<void> migrate(Database& database, std::int64_t version, std::uint64_t epoch) {
+Result<void> migrateOnce(Database& database, int version, std::uint64_t epoch) {
   Transaction transaction(database);
   if (!transaction.begun()) return database.error("cannot write the history's file");
   const auto at = static_cast<std::size_t>(version);
@@ -61,17 +61,7 @@ Result<void> migrate(Database& database, std::int64_t version, std::uint64_t epo
 
 }  // namespace
 
-Result<void> configureWriter(Database& database, std::int64_t max_bytes) {
-  // auto_vacuum only takes effect before the first table.
-  return database.run(
-      "PRAGMA page_size=" + std::to_string(kPage) +
-      ";PRAGMA auto_vacuum=INCREMENTAL;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
-      "PRAGMA journal_size_limit=16777216;PRAGMA temp_store=MEMORY;PRAGMA cache_size=-8192;"
-      "PRAGMA max_page_count=" +
-      std::to_string(max_bytes / kPage));
-}
-
-Result<int> prepareSchema(Database& database, std::uint64_t epoch) {
+Result<int> readVersion(Database& database) {
   const auto application = database.number("PRAGMA application_id");
   const auto version = database.number("PRAGMA user_version");
   const auto tables = database.number("SELECT count(*) FROM sqlite_schema");
@@ -86,9 +76,23 @@ Result<int> prepareSchema(Database& database, std::uint64_t epoch) {
                  "the history's schema is version " + std::to_string(*version) +
                      ", of a newer program; this one reads versions up to " +
                      std::to_string(kSchemaVersion));
-  for (std::int64_t at = *version; at < kSchemaVersion; ++at)
-    if (auto done = migrate(database, at, epoch); !done) return std::move(done).error();
   return static_cast<int>(*version);
+}
+
+Result<void> configureWriter(Database& database, std::int64_t max_bytes) {
+  // auto_vacuum only takes effect before the first table.
+  return database.run(
+      "PRAGMA page_size=" + std::to_string(kPage) +
+      ";PRAGMA auto_vacuum=INCREMENTAL;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
+      "PRAGMA journal_size_limit=16777216;PRAGMA temp_store=MEMORY;PRAGMA cache_size=-8192;"
+      "PRAGMA max_page_count=" +
+      std::to_string(max_bytes / kPage));
+}
+
+Result<void> migrate(Database& database, int version, std::uint64_t epoch) {
+  for (int at = version; at < kSchemaVersion; ++at)
+    if (auto done = migrateOnce(database, at, epoch); !done) return done;
+  return {};
 }
 
 Result<void> checkStructure(Database& database, int budget_ms) {

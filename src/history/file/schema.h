@@ -7,12 +7,16 @@ namespace divvy::history {
 
 inline constexpr int kSchemaVersion = 2;
 
+// Returns the version of the file's tables; 0: there are none. Changes nothing. kUnsupported: a
+// newer version, or the file of another program; kCorrupt: no database.
+Result<int> readVersion(Database& database);
+
 // Sets up a connection that writes: WAL, sizes, the most pages that the file may have.
 Result<void> configureWriter(Database& database, std::int64_t max_bytes);
 
-// Creates the tables, or migrates those of an older version, each in a transaction. Returns the
-// version that was there; 0: none. kUnsupported: a newer version, or the file of another program.
-Result<int> prepareSchema(Database& database, std::uint64_t epoch);
+// Brings the tables from `version` to kSchemaVersion, each step in a transaction. `epoch` is for a
+// file without tables.
+Result<void> migrate(Database& database, int version, std::uint64_t epoch);
 
 // Checks the file's structure for at most `budget_ms` of time; what is not checked by then counts
 // as good. kCorrupt.
