@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "queries.h"
-#include "restore.h"
+#include "file/queries.h"
+#include "file/restore.h"
 #include "store_impl.h"
 
 namespace divvy::history {

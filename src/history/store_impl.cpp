@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "queries.h"
-#include "read_plan.h"
+#include "file/queries.h"
+#include "points/read_plan.h"
 
 namespace divvy::history {
 namespace {

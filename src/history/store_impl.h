@@ -5,10 +5,10 @@
 #include <mutex>
 #include <thread>
 
-#include "batch_writer.h"
-#include "connections.h"
+#include "file/batch_writer.h"
+#include "file/connections.h"
 #include "history/store.h"
-#include "series_table.h"
+#include "points/series_table.h"
 
 namespace divvy::history {
 
@@ -60,7 +60,9 @@ class Store::Impl {
   Waiting waiting_;
   Flow flow_;
   StoreStatus status_;
-  std::int64_t pruned_hour_ = 0;  // of the writer alone
+  // Of the writer alone.
+  std::int64_t pruned_hour_ = 0;
+  Instant journal_{};  // when points of minutes that have not ended were written
   std::thread writer_;
 };
 

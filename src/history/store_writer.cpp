@@ -1,11 +1,13 @@
-#include "prune.h"
-#include "queries.h"
+#include "file/prune.h"
+#include "file/queries.h"
 #include "store_impl.h"
 
 namespace divvy::history {
 namespace {
 
 constexpr std::chrono::seconds kPeriod{1};
+// A killed process loses the points and the usage of this long, and of the period.
+constexpr Span kJournal{30'000};
 
 std::string messageOf(const WriteResult& result) {
   switch (result.outcome) {
@@ -65,8 +67,12 @@ void Store::Impl::work() {
     const std::uint64_t ticket = flow_.wanted;
     const Instant now = present(options_);
     advance(now);
-    if (stop || ticket > flow_.done) waiting_.now.absorb(std::exchange(waiting_.amounts, {}));
-    if (stop) table_.finish(waiting_.now);
+    const bool is_due = now >= journal_ + kJournal || now < journal_;
+    if (stop || is_due || ticket > flow_.done) {
+      journal_ = now;
+      waiting_.now.absorb(std::exchange(waiting_.amounts, {}));
+      table_.openMinutes(waiting_.now);
+    }
     Batch batch = std::exchange(waiting_.now, {});
     const bool is_steady = now - table_.steadyFrom() >= SeriesTable::kJump;
     const bool is_damaged = status_.state == WriteState::kDamaged;

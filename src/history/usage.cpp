@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "point.h"
+#include "points/point.h"
 
 namespace divvy::history {
 namespace {

@@ -108,6 +108,10 @@ SUBFOLDERS = {
         "score": {"fit", "nodes", "refusal"},
         "core": {"fit", "nodes", "refusal", "score", "usage"},
     },
+    "history": {
+        "points": set(),
+        "file": {"points"},
+    },
     "interposer": {
         "support": set(),
         "tenant": {"support"},

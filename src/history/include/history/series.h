@@ -13,9 +13,9 @@ namespace divvy::history {
 
 // Names one series. `object` is a UID, never a name: a pod may come back under the same name.
 struct SeriesKey {
-  std::string kind;    // "device", "share", "queue": at most 32 bytes
-  std::string object;  // at most 128 bytes
-  std::string metric;  // with its unit, as "memory_used_bytes": at most 64 bytes
+  std::string kind{};    // "device", "share", "queue": at most 32 bytes
+  std::string object{};  // at most 128 bytes
+  std::string metric{};  // with its unit, as "memory_used_bytes": at most 64 bytes
 
   friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
 };

@@ -21,22 +21,22 @@ namespace divvy::history {
 struct StoreOptions {
   // The file. Empty: history is kept in memory and ends with the process. Beside it lie
   // FILE-wal and FILE-shm of SQLite, and FILE.lock.
-  std::string path;
+  std::string path{};
   // The most that the file may have; FILE-wal has up to 32 MiB more. At least kMinBytes. The oldest
   // rows are removed in time.
   Bytes max_bytes = gib(1);
   // The present; empty: the system's clock. The store's thread calls it, too.
-  Clock clock;
+  Clock clock{};
   std::size_t max_series = 200'000;  // that have had a value within 6 hours
 };
 inline constexpr Bytes kMinBytes = mib(4);
 
 // The state of the file at open().
 struct OpenReport {
-  bool created = false;     // there was no file
-  int migrated_from = 0;    // an older schema, which was migrated; 0: none
-  std::string damaged;      // why the file that was there could not be used; empty: it could
-  std::string moved_aside;  // where the damaged file is now
+  bool created = false;       // there was no file
+  int migrated_from = 0;      // an older schema, which was migrated; 0: none
+  std::string damaged{};      // why the file that was there could not be used; empty: it could
+  std::string moved_aside{};  // where the damaged file is now
 };
 
 enum class WriteState {
@@ -49,8 +49,8 @@ enum class WriteState {
 // The store's own health. Counts are since open().
 struct StoreStatus {
   WriteState state = WriteState::kWriting;
-  std::string message;  // state, cause, action; empty while it writes
-  Bytes size{};         // of the file
+  std::string message{};  // state, cause, action; empty while it writes
+  Bytes size{};           // of the file
   std::size_t series = 0;
   std::int64_t late_samples = 0;     // dropped: older than the last one of their series
   std::int64_t future_samples = 0;   // dropped: more than a minute later than the clock
@@ -63,8 +63,8 @@ struct StoreStatus {
 };
 
 // Keeps history. A thread of its own writes: events and objects once a second, points and usage
-// once a minute. kill -9 loses at most the last minute. All functions may be called by any thread.
-// They block for short locks; those that read also for the disk.
+// twice a minute. kill -9 loses at most that, never what flush() wrote. All functions may be called
+// by any thread. They block for short locks; those that read also for the disk.
 class Store {
  public:
   // Opens or creates the store, and keeps it locked against other processes until its end.
@@ -100,7 +100,7 @@ class Store {
   bool addUsage(const UsageInterval& interval);
   bool addDevice(const DeviceInterval& interval);
   // Calls `each` for the rows of [from_hour, to_hour), ascending by key, until it returns false.
-  // The rows contain what was added up to a minute ago. `each` must not call the store.
+  // The rows contain what was added up to half a minute ago. `each` must not call the store.
   // Errors as read().
   Result<void> usage(std::int64_t from_hour, std::int64_t to_hour,
                      const std::function<bool(const UsageRow&)>& each) const;
@@ -118,8 +118,8 @@ class Store {
   // as read().
   Result<std::vector<ObjectRecord>> objects(std::span<const std::string> uids) const;
 
-  // Writes events, objects, usage, and the points of minutes that have ended, and waits for it.
-  // kIo: it could not be written (status() has the cause); it is kept and tried again.
+  // Writes all that was added, and waits for it. kIo: it could not be written (status() has the
+  // cause); it is kept and tried again.
   Result<void> flush();
 
  private:

@@ -19,8 +19,8 @@ std::int64_t hourOf(Instant time);
 // One share on one device in one hour at one price. A price that changes makes a second row.
 struct UsageKey {
   std::int64_t hour = 0;   // since 1970
-  std::string share;       // UID
-  std::string device;      // UUID
+  std::string share{};     // UID
+  std::string device{};    // UUID
   std::int64_t price = 0;  // the caller's ID of a price; 0: none
 
   friend auto operator<=>(const UsageKey&, const UsageKey&) = default;
@@ -44,14 +44,14 @@ struct UsageAmounts {
 void add(UsageAmounts& sum, const UsageAmounts& more);
 
 struct UsageRow {
-  UsageKey key;
-  UsageAmounts amounts;
+  UsageKey key{};
+  UsageAmounts amounts{};
 };
 
 // The promise and use of a share during [from, to), as between two readings of its agent.
 struct UsageInterval {
-  std::string share;
-  std::string device;
+  std::string share{};
+  std::string device{};
   std::int64_t price = 0;
   Instant from{};
   Instant to{};
@@ -74,20 +74,20 @@ std::vector<UsageRow> splitByHour(const UsageInterval& interval);
 // A device in one hour at one price: the capacity that shares can be promised.
 struct DeviceHourKey {
   std::int64_t hour = 0;
-  std::string device;
+  std::string device{};
   std::int64_t price = 0;
 
   friend auto operator<=>(const DeviceHourKey&, const DeviceHourKey&) = default;
 };
 struct DeviceHour {
-  DeviceHourKey key;
+  DeviceHourKey key{};
   std::int64_t seconds = 0;       // that the device was there, at most 3600
   std::int64_t byte_seconds = 0;  // its memory over that time
 };
 
 // A device that was there during [from, to).
 struct DeviceInterval {
-  std::string device;
+  std::string device{};
   std::int64_t price = 0;
   Instant from{};
   Instant to{};
