@@ -101,7 +101,7 @@ export function explain(world, body) {
   });
   const fits = given >= gpus;
   const impossible = world.devices.filter((device) => memory <= device.memory_total_bytes).length < gpus;
-  const best = Math.max(1, ...world.devices.map((device) => Math.floor((device.memory_total_bytes - device.memory_limits_bytes) / kGiB)));
+  const best = Math.max(1, ...world.devices.filter((device) => device.state === "healthy").map((device) => Math.floor((device.memory_total_bytes - device.memory_limits_bytes) / kGiB)));
   return {
     fits, impossible, waiting: world.waiting.length, devices: rows,
     summary: fits ? `${gpus} of ${world.devices.length} devices would be given` : `${given} of ${gpus} devices fit now`,

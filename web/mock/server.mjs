@@ -44,7 +44,9 @@ class Mock {
     this.origin = `http://127.0.0.1:${this.server.address().port}`;
     this.url = this.origin + this.options.base;
     if (!this.options.still) this.timer = setInterval(() => this.tick(), 1000);
-    this.beat = setInterval(() => this.streams.forEach((stream) => stream.response.write(": alive\n\n")), 15_000);
+    this.beat = setInterval(() => {
+      for (const stream of this.streams) stream.response.write(": alive\n\n");
+    }, 15_000);
   }
 
   async stop() {
@@ -238,10 +240,11 @@ async function bodyOf(request) {
 
 function optionsOf(words) {
   const options = { port: 9400 };
-  for (let at = 0; at < words.length; at += 1) {
-    const name = words[at].replace(/^--/, "");
+  const rest = [...words];
+  while (rest.length > 0) {
+    const name = rest.shift().replace(/^--/, "");
     if (["changes", "calm", "still"].includes(name)) options[name] = true;
-    else options[name] = ["port", "shares", "devices"].includes(name) ? Number(words[(at += 1)]) : words[(at += 1)];
+    else options[name] = ["port", "shares", "devices"].includes(name) ? Number(rest.shift()) : rest.shift();
   }
   if (options.out) options.out = resolve(options.out);
   return options;

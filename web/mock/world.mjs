@@ -63,7 +63,8 @@ export class World {
   }
 
   addShare() {
-    const number = (this.nextShare += 1);
+    this.nextShare += 1;
+    const number = this.nextShare;
     const id = `t-${number}`;
     const trap = this.faults ? kTraps[number - 1] : undefined;
     const healthy = this.devices.filter((device) => device.state === "healthy");
@@ -85,7 +86,7 @@ export class World {
     };
     share.deviceIndex = device.index;
     share.fill = 0.3 + this.random() * 0.6;
-    if (number === 3) Object.assign(share, { used_bytes: null, usage_permille: null, idle_ms: null, processes: null, unknown: true });
+    if (number === 3) Object.assign(share, { used_bytes: null, resident_bytes: null, swapped_bytes: null, usage_permille: null, idle_ms: null, processes: null, unknown: true });
     this.shares.set(id, share);
     this.move(share);
     this.event("given", share, `${share.name} got ${limit / kGiB} GiB of device ${device.index}`);

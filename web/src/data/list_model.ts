@@ -11,6 +11,8 @@ export type LoadState = "loading" | "ready" | "failed";
 
 const kPageSize = 200;
 const kMinRelistMs = 3000;
+const kPartialRelistMs = 30_000; // where unknown rows are likely on pages that were not read
+const kRelistPerPageMs = 1000;
 
 export class ListModel<T extends Row> {
   readonly rows = signal<T[]>([]);
@@ -118,7 +120,7 @@ export class ListModel<T extends Row> {
     this.total.value = Math.max(0, this.total.value - result.dropped);
     // A row that is not here may be new, or on a page that was not read: the server decides.
     if (result.unknown > 0 && this.paused.value) this.pending.value += result.unknown;
-    else if (result.unknown > 0) this.relistSoon();
+    else if (result.unknown > 0) this.relistSoon(this.next ? kPartialRelistMs : kMinRelistMs);
   }
 
   setPaused(paused: boolean): void {
@@ -126,9 +128,10 @@ export class ListModel<T extends Row> {
     if (!paused) this.refresh();
   }
 
-  private relistSoon(): void {
+  private relistSoon(leastMs = kMinRelistMs): void {
     if (this.relistTimer || this.paused.value || this.state.value === "loading") return;
-    const wait = Math.max(100, kMinRelistMs - (serverNow() - this.lastRead));
+    const pages = Math.floor(this.rows.value.length / kPageSize);
+    const wait = Math.max(100, leastMs + pages * kRelistPerPageMs - (serverNow() - this.lastRead));
     this.relistTimer = window.setTimeout(() => void this.read(false), wait);
   }
 }

@@ -156,8 +156,8 @@ function open(): void {
       const { data, lastEventId } = event as MessageEvent<string>;
       if (lastEventId) lastId = lastEventId;
       setConnection("live");
+      send({ kind: "event", name, data });
       handle(name, data);
-      if (!ended) send({ kind: "event", name, data });
     });
   }
 }

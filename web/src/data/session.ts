@@ -11,15 +11,17 @@ export const session = signal<Session | null>(null);
 export const sessionState = signal<SessionState>("checking");
 export const signedOutReason = signal("");
 
-whenSessionEnds(endSession);
+whenSessionEnds((reason) => {
+  if (sessionState.value !== "out") endSession(reason);
+});
 
-// Ends the session on this page: the login page shows the reason.
+// Ends the session on this page: the login page shows the reason. The reason that the stream gives replaces
+// the one of a request that was refused a moment before.
 export function endSession(reason: string): void {
   if (sessionState.value === "in") stopLive(reason);
-  const first = sessionState.value !== "out";
   session.value = null;
   sessionState.value = "out";
-  if (first || reason) signedOutReason.value = reason;
+  signedOutReason.value = reason;
 }
 
 // Trades the token of the one-time link for a session, or asks for the session that the cookie names.
@@ -40,7 +42,11 @@ function take(value: Session): void {
 }
 
 function fail(failure: ApiFailure): void {
-  if (failure.status === 401) return; // endSession() was called
+  if (failure.status === 401) {
+    sessionState.value = "out";
+    signedOutReason.value = failure.message;
+    return;
+  }
   sessionState.value = "unreachable";
   signedOutReason.value = failure.message;
 }

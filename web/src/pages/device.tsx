@@ -96,7 +96,7 @@ function deviceFacts(device: Device): Fact[] {
   ];
   if (device.pool) facts.push({ label: t("fact.pool"), value: <Name text={device.pool} /> });
   facts.push({ label: t("fact.pci"), value: device.pci ? <code>{device.pci}</code> : <NotKnown /> });
-  facts.push({ label: t("fact.uuid"), value: <code class="wrap">{device.uuid ?? device.id}</code> });
+  facts.push({ label: t("fact.uuid"), value: <code class="wrap">{device.uuid ?? device.id}</code>, wide: true });
   return facts;
 }
 

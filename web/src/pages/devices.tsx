@@ -15,7 +15,7 @@ export function modelText(device: Device): string {
 function columns(): Column<Device>[] {
   return [
     {
-      key: "device", title: t("column.device"), width: 190, grow: 3, rank: 1, sort: "index",
+      key: "device", title: t("column.device"), width: 150, narrow: 112, grow: 3, rank: 1, sort: "index",
       cell: (row) => (
         <span class="device-name">
           <span class="index figure">{row.index}</span>
@@ -29,12 +29,12 @@ function columns(): Column<Device>[] {
       cell: (row) => <Name text={row.node} />, csv: (row) => row.node,
     },
     {
-      key: "state", title: t("column.state"), width: 96, rank: 2, sort: "state",
+      key: "state", title: t("column.state"), width: 96, narrow: 18, wordless: true, rank: 1, sort: "state",
       cell: (row) => <State kind="device.state" value={row.state} reason={row.state_reason} />,
       csv: (row) => row.state,
     },
     {
-      key: "memory", title: t("column.memory"), width: 130, grow: 2, rank: 1, sort: "memory_used_bytes",
+      key: "memory", title: t("column.memory"), width: 100, narrow: 72, grow: 2, rank: 1, sort: "memory_used_bytes",
       cell: (row) => (
         <Meter used={row.memory_used_bytes} allocated={row.memory_limits_bytes} total={row.memory_total_bytes}
           label={meterLabel(row.memory_used_bytes, row.memory_limits_bytes, row.memory_total_bytes)} level />
@@ -42,7 +42,7 @@ function columns(): Column<Device>[] {
       csv: (row) => row.memory_used_bytes,
     },
     {
-      key: "used", title: t("column.used"), width: 76, rank: 3, amount: true, sort: "memory_used_bytes",
+      key: "used", title: t("column.used"), width: 76, rank: 2, amount: true, sort: "memory_used_bytes",
       cell: (row) => <Bytes value={row.memory_used_bytes} />,
       csv: (row) => row.memory_used_bytes,
     },

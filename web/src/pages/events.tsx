@@ -21,7 +21,7 @@ function columns(): Column<EventRow>[] {
     },
     { key: "kind", title: t("column.kind"), width: 104, rank: 2, cell: (row) => <EventKind kind={row.kind} />, csv: (row) => row.kind },
     {
-      key: "text", title: t("column.event"), width: 200, grow: 5, rank: 1,
+      key: "text", title: t("column.event"), width: 200, grow: 7, rank: 1,
       cell: (row) => <Name text={row.text} />, csv: (row) => row.text,
     },
     {
@@ -30,11 +30,11 @@ function columns(): Column<EventRow>[] {
       csv: (row) => row.share,
     },
     {
-      key: "device", title: t("column.device"), width: 120, rank: 4,
+      key: "device", title: t("column.device"), width: 120, rank: 6,
       cell: (row) => (row.device ? <a href={deviceLink(row.device)}><Name text={row.device} /></a> : null),
       csv: (row) => row.device,
     },
-    { key: "node", title: t("column.node"), width: 80, rank: 6, cell: (row) => <Name text={row.node ?? ""} />, csv: (row) => row.node },
+    { key: "node", title: t("column.node"), width: 80, rank: 7, cell: (row) => <Name text={row.node ?? ""} />, csv: (row) => row.node },
     { key: "actor", title: t("column.actor"), width: 80, rank: 5, cell: (row) => <Name text={row.actor ?? ""} />, csv: (row) => row.actor },
   ];
 }
@@ -55,6 +55,8 @@ export function EventsPage(): JSX.Element {
       <header class="page-head">
         <h1>{t("events.title")}</h1>
         {state === "ready" && <p class="count figure">{tn("count.events", model.total.value)}</p>}
+        <span class="spring" />
+        <CopyButton text={copy} label={t("action.copy_csv")} />
       </header>
       <Toolbar>
         <FilterBox label={t("list.filter_label")} hint={t("events.filter_hint")} />
@@ -64,7 +66,6 @@ export function EventsPage(): JSX.Element {
         <button type="button" class="button quiet" aria-pressed={!model.paused.value} onClick={() => model.setPaused(!model.paused.value)}>
           {t("events.follow")}
         </button>
-        <CopyButton text={copy} label={t("action.copy_csv")} />
       </Toolbar>
       <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />
       {model.pending.value > 0 && (

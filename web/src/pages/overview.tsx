@@ -1,21 +1,19 @@
 // The first page: what there is, what is allocated, used and idle; each device; what needs attention.
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
 import { t, tn, tOf } from "../core/i18n";
 import { safeLink } from "../core/paths";
 import { formatBytes, formatNumber, formatPercent, type Maybe, ratioPercent } from "../core/units";
-import { ItemModel } from "../data/item_model";
+import { overviewModel } from "../data/overview";
 import type { Overview } from "../data/types";
 import { Fleet } from "../ui/fleet";
 import { useRevalidation } from "../ui/fresh";
 import { type ChartPlan, History } from "../ui/history";
 import { Icon, type IconName } from "../ui/icons";
 import { Failure, Freshness, Loading, Nothing } from "../ui/states";
-import { Count, NotKnown } from "../ui/values";
+import { Count, NotKnown, Sentence } from "../ui/values";
 
 export function OverviewPage(): JSX.Element {
-  const model = useMemo(() => new ItemModel<Overview>("overview", "overview", null), []);
-  useEffect(() => () => model.dispose(), [model]);
+  const model = overviewModel();
   useRevalidation(model);
   const overview = model.item.value;
   return (
@@ -156,7 +154,7 @@ function Attention({ items }: { items: Overview["attention"] }): JSX.Element {
         <ul class="attention">
           {items.map((item, index) => {
             const link = safeLink(item.link);
-            const body = <bdi dir="auto">{item.text}</bdi>;
+            const body = <Sentence text={item.text} />;
             return (
               <li key={`${item.code}-${item.link ?? index}`}>
                 <span class={`sign tone-${tones[item.severity] ?? "neutral"}`}>

@@ -1,6 +1,7 @@
 // One share: why it is slow, figures, devices, processes, history, events, changes.
 import type { JSX } from "preact";
 import { t, tOf } from "../core/i18n";
+import { visibleText } from "../core/names";
 import { deviceLink } from "../core/paths";
 import { formatBytes, formatDuration, formatPercent } from "../core/units";
 import type { Share } from "../data/types";
@@ -12,7 +13,7 @@ import { Icon } from "../ui/icons";
 import { ItemPage } from "../ui/item_page";
 import { Nothing } from "../ui/states";
 import { CopyButton } from "../ui/toolbar";
-import { Ago, Bytes, Count, Duration, type Fact, Facts, Name, NotKnown, Percent, Permille, State } from "../ui/values";
+import { Ago, Bytes, Count, Duration, type Fact, Facts, Name, NotKnown, Percent, Permille, Sentence, State } from "../ui/values";
 
 export function SharePage({ id }: { id: string }): JSX.Element {
   return (
@@ -76,7 +77,7 @@ function Warnings({ share }: { share: Share }): JSX.Element | null {
   if (texts.length === 0) return null;
   return (
     <div class="notices">
-      {texts.map((text) => <p class="notice tone-waiting" key={text}><Icon name="warning" /><bdi dir="auto">{text}</bdi></p>)}
+      {texts.map((text) => <p class="notice tone-waiting" key={text}><Icon name="warning" /><Sentence text={text} /></p>)}
     </div>
   );
 }
@@ -89,7 +90,7 @@ function SlowReasons({ share }: { share: Share }): JSX.Element {
       {reasons == null ? <p><NotKnown /> {t("share.slow_unknown")}</p> : reasons.length === 0 ? (
         <p class="all-good"><span class="tone-good"><Icon name="ok" /></span>{t("share.not_slow")}</p>
       ) : (
-        <ol class="reasons">{reasons.map((reason) => <li key={reason}><bdi dir="auto">{reason}</bdi></li>)}</ol>
+        <ol class="reasons">{reasons.map((reason) => <li key={reason}><Sentence text={reason} /></li>)}</ol>
       )}
     </section>
   );
@@ -105,7 +106,7 @@ function memoryFacts(share: Share): Fact[] {
     { label: t("fact.resident"), value: <Bytes value={share.resident_bytes} /> },
     { label: t("fact.swapped"), value: <Bytes value={share.swapped_bytes} /> },
     { label: t("fact.pinned"), value: <Bytes value={share.pinned_bytes} /> },
-    { label: t("fact.memory_state"), value: state ?? <NotKnown /> },
+    { label: t("fact.memory_state"), value: state ?? <NotKnown />, wide: true },
     { label: t("fact.swaps"), value: <Count value={share.swaps} /> },
     { label: t("fact.refused"), value: <Count value={share.refused_allocations} /> },
     { label: t("fact.pressure_waits"), value: <Count value={share.pressure_waits} /> },
@@ -187,7 +188,7 @@ function Process({ share }: { share: Share }): JSX.Element {
     <>
       {command ? (
         <div class="command-line">
-          <pre class="command" tabIndex={0} role="group" aria-label={t("share.command")}>{command}</pre>
+          <pre class="command" tabIndex={0} role="group" aria-label={t("share.command")}>{visibleText(command)}</pre>
           <CopyButton text={() => command} label={t("action.copy")} />
         </div>
       ) : <p><NotKnown why={t("share.command_unknown")} /> {t("share.command")}</p>}
@@ -201,8 +202,8 @@ function charts(share: Share): ChartPlan[] {
     {
       title: t("chart.memory"), bytes: true, top: share.limit_bytes, format: formatBytes,
       lines: [
-        { what: "memory_resident_bytes", label: t("column.resident"), tone: "used" },
-        { what: "memory_limit_bytes", label: t("column.limit"), tone: "allocated" },
+        { what: "memory_resident_bytes", label: t("legend.resident"), tone: "used" },
+        { what: "memory_limit_bytes", label: t("legend.limit"), tone: "allocated" },
         { what: "memory_swapped_bytes", label: t("legend.swapped"), tone: "swapped" },
       ],
     },

@@ -11,11 +11,11 @@ import { Bytes, Duration, Name, NotKnown, Percent, Permille, State } from "../ui
 function columns(): Column<Share>[] {
   return [
     {
-      key: "name", title: t("column.share"), width: 150, grow: 3, rank: 1, sort: "name",
+      key: "name", title: t("column.share"), width: 150, narrow: 108, grow: 3, rank: 1, sort: "name",
       cell: (row) => <Name text={row.name || row.id} />, csv: (row) => row.name,
     },
     {
-      key: "state", title: t("column.state"), width: 104, rank: 2, sort: "state",
+      key: "state", title: t("column.state"), width: 104, narrow: 18, wordless: true, rank: 1, sort: "state",
       cell: (row) => <State kind="share.state" value={row.state} />, csv: (row) => row.state,
     },
     {
@@ -28,7 +28,7 @@ function columns(): Column<Share>[] {
       csv: (row) => row.devices?.map((each) => each.id).join(" "),
     },
     {
-      key: "memory", title: t("column.memory_of_limit"), width: 120, grow: 2, rank: 1, sort: "used_bytes",
+      key: "memory", title: t("column.memory_of_limit"), width: 104, narrow: 70, grow: 2, rank: 1, sort: "used_bytes",
       cell: (row) => (
         <Meter used={row.resident_bytes ?? row.used_bytes} allocated={row.limit_bytes} swapped={row.swapped_bytes}
           total={row.limit_bytes} label={meterLabel(row.used_bytes, row.limit_bytes, row.limit_bytes)} />
@@ -36,7 +36,7 @@ function columns(): Column<Share>[] {
       csv: (row) => row.resident_bytes,
     },
     {
-      key: "used", title: t("column.used"), width: 76, rank: 3, amount: true, sort: "used_bytes",
+      key: "used", title: t("column.used"), width: 76, rank: 2, amount: true, sort: "used_bytes",
       cell: (row) => <Bytes value={row.used_bytes} />, csv: (row) => row.used_bytes,
     },
     {

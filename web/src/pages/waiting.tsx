@@ -9,7 +9,7 @@ import { Icon } from "../ui/icons";
 import { ListPage } from "../ui/list_page";
 import type { Column } from "../ui/list_table";
 import { Nothing } from "../ui/states";
-import { Ago, Count, Name, NotKnown, State } from "../ui/values";
+import { Ago, Count, Name, NotKnown, Sentence, State } from "../ui/values";
 
 function columns(): Column<Waiting>[] {
   return [
@@ -17,21 +17,21 @@ function columns(): Column<Waiting>[] {
       key: "name", title: t("column.request"), width: 130, grow: 2, rank: 1, sort: "name",
       cell: (row) => <Name text={row.name || row.id} />, csv: (row) => row.name,
     },
-    { key: "kind", title: t("column.state"), width: 128, rank: 2, sort: "kind", cell: (row) => <State kind="waiting.kind" value={row.kind} />, csv: (row) => row.kind },
+    { key: "kind", title: t("column.state"), width: 124, narrow: 18, wordless: true, rank: 1, sort: "kind", cell: (row) => <State kind="waiting.kind" value={row.kind} />, csv: (row) => row.kind },
     {
-      key: "position", title: t("column.position"), width: 64, rank: 2, amount: true, sort: "position",
+      key: "position", title: t("column.position"), width: 60, rank: 3, amount: true, sort: "position",
       cell: (row) => <Count value={row.position} />, csv: (row) => row.position,
     },
     {
-      key: "memory", title: t("column.memory"), width: 68, rank: 3, amount: true, sort: "memory",
+      key: "memory", title: t("column.memory"), width: 68, rank: 4, amount: true, sort: "memory",
       cell: (row) => (row.memory ? <span class="figure">{row.memory}</span> : <NotKnown />), csv: (row) => row.memory,
     },
-    { key: "gpus", title: t("column.devices"), width: 64, rank: 4, amount: true, sort: "gpus", cell: (row) => <Count value={row.gpus} />, csv: (row) => row.gpus },
+    { key: "gpus", title: t("column.devices"), width: 64, rank: 5, amount: true, sort: "gpus", cell: (row) => <Count value={row.gpus} />, csv: (row) => row.gpus },
     {
-      key: "reason", title: t("column.reason"), width: 160, grow: 4, rank: 3,
+      key: "reason", title: t("column.reason"), width: 140, grow: 4, rank: 2,
       cell: (row) => (row.reason ? <Name text={row.reason} /> : <NotKnown />), csv: (row) => row.reason,
     },
-    { key: "since", title: t("column.since"), width: 92, rank: 5, cell: (row) => <Ago at={row.since_ms} />, csv: (row) => row.since_ms },
+    { key: "since", title: t("column.since"), width: 92, rank: 6, cell: (row) => <Ago at={row.since_ms} />, csv: (row) => row.since_ms },
   ];
 }
 
@@ -88,7 +88,7 @@ function Panel({ row, close }: { row: Waiting | null; close(): void }): JSX.Elem
         <button type="button" class="button quiet small" onClick={close} aria-label={t("action.close")}><Icon name="close" /></button>
       </div>
       <p class="side-name"><Name text={row.name || row.id} /></p>
-      {row.reason && <p class="muted"><bdi dir="auto">{row.reason}</bdi></p>}
+      {row.reason && <p class="muted"><Sentence text={row.reason} /></p>}
       {changed?.id === row.id && (
         <p class="notice tone-neutral">
           <Icon name="info" /><span>{t("waiting.changed")}</span>

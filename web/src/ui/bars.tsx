@@ -2,9 +2,11 @@
 import type { JSX } from "preact";
 import { memoryBar } from "../core/bar_parts";
 import { t } from "../core/i18n";
+import { visibleText } from "../core/names";
 import { shareLink } from "../core/paths";
 import { formatBytes, formatPercent, type Maybe, ratioPercent } from "../core/units";
 import type { Device } from "../data/types";
+import { Name } from "./values";
 
 const clamp = (value: number): number => Math.max(0, Math.min(100, value));
 
@@ -57,7 +59,7 @@ export function DeviceBar({ device }: { device: Device }): JSX.Element {
         {bar.parts.map((part, index) => {
           const source = device.parts?.[index];
           const text = t("device.part_label", {
-            name: part.name,
+            name: visibleText(part.name),
             used: source?.used_bytes == null ? t("value.not_known") : formatBytes(source.used_bytes),
             limit: source?.limit_bytes == null ? t("value.not_known") : formatBytes(source.limit_bytes),
           });
@@ -68,7 +70,7 @@ export function DeviceBar({ device }: { device: Device }): JSX.Element {
               {part.swapped > 0 && (
                 <span class="part-swapped" style={{ width: `${(part.swapped / Math.max(part.width, 0.001)) * 100}%` }} />
               )}
-              {part.width > 70 && <bdi class="part-name" dir="auto">{part.name}</bdi>}
+              {part.width > 70 && <span class="part-name"><Name text={part.name} /></span>}
             </a>
           );
         })}
@@ -91,11 +93,12 @@ export function DeviceBar({ device }: { device: Device }): JSX.Element {
   );
 }
 
-type LegendName = "allocated" | "used" | "swapped" | "other" | "unhealthy";
+type LegendName = "allocated" | "used" | "swapped" | "other" | "compute" | "unhealthy";
 
 export function Legend({ names }: { names: LegendName[] }): JSX.Element {
   const texts: Record<LegendName, string> = {
     allocated: t("legend.allocated"), used: t("legend.used"), swapped: t("legend.swapped"), other: t("legend.other"),
+    compute: t("legend.compute"),
     unhealthy: t("legend.unhealthy"),
   };
   return (

@@ -8,6 +8,7 @@ import { session } from "../data/session";
 import type { ChangeAnswer, Share } from "../data/types";
 import { Icon } from "./icons";
 import { Failure } from "./states";
+import { Sentence } from "./values";
 
 type What = "resize" | "priority" | "stop";
 
@@ -129,7 +130,7 @@ function Effects({ answer, apply, cancel }: EffectsProps): JSX.Element {
   return (
     <div class="effects" role="status">
       <p>{t("change.effects")}</p>
-      <ul>{(answer.effects ?? []).map((effect) => <li key={effect}><bdi dir="auto">{effect}</bdi></li>)}</ul>
+      <ul>{(answer.effects ?? []).map((effect) => <li key={effect}><Sentence text={effect} /></li>)}</ul>
       <button type="button" class="button primary" onClick={apply}>{t("change.apply")}</button>
       <button type="button" class="button quiet" onClick={cancel}>{t("action.cancel")}</button>
     </div>

@@ -93,12 +93,12 @@ function optionsOf(
   })) : [];
   return {
     width: Math.max(element.clientWidth, 100), height: kHeight, ms: 1, legend: { show: false }, pxAlign: 1,
-    padding: [8, 8, 0, 0],
+    padding: [8, 22, 0, 0],
     cursor: { sync: { key: sync.key }, drag: { x: true, y: false, setScale: false }, points: { size: 7 } },
     scales: { x: { time: true, range: () => [from, to] }, y: { range: (_, low, high) => scaleOf(low, high, top) } },
     axes: [
       { ...axis, values: (_, splits, __, ___, step) => splits.map((at) => axisTime(at, step)), size: 30 },
-      { ...axis, values: (_, splits) => splits.map(format), size: 78, splits: data.byteScale ? byteSplits : undefined },
+      { ...axis, values: (_, splits) => splits.map((value) => format(value).replace(/[.,]0 /, " ")), size: 70, splits: data.byteScale ? byteSplits : undefined },
     ],
     series: [{}, ...means, ...maxima],
     hooks: {

@@ -5,7 +5,7 @@ import { t } from "../core/i18n";
 import { ListModel } from "../data/list_model";
 import type { EventRow } from "../data/types";
 import { Failure, Loading, Nothing } from "./states";
-import { Ago } from "./values";
+import { Ago, Sentence } from "./values";
 
 const kShown = 20;
 
@@ -34,7 +34,7 @@ export function RecentEvents({ filter }: { filter: string }): JSX.Element {
             <li key={event.id}>
               <Ago at={event.time_ms} />
               <EventKind kind={event.kind} />
-              <bdi dir="auto" class="event-text">{event.text}</bdi>
+              <span class="event-text"><Sentence text={event.text} /></span>
             </li>
           ))}
         </ol>

@@ -9,7 +9,7 @@ import type { ExplainAnswer, ExplainRequest } from "../data/types";
 import { Icon } from "./icons";
 import { Failure, Loading } from "./states";
 import { CopyButton } from "./toolbar";
-import { Bytes, Name, NotKnown } from "./values";
+import { Bytes, Name, NotKnown, Sentence } from "./values";
 
 interface ExplainProps {
   request: ExplainRequest;
@@ -56,7 +56,7 @@ function Verdict({ answer }: { answer: ExplainAnswer }): JSX.Element {
   return (
     <div class={`verdict tone-${tone}`}>
       <p class="verdict-title"><Icon name={icon} />{text}</p>
-      {answer.summary && <p class="verdict-text"><bdi dir="auto">{answer.summary}</bdi></p>}
+      {answer.summary && <p class="verdict-text"><Sentence text={answer.summary} /></p>}
     </div>
   );
 }
@@ -81,7 +81,7 @@ function DeviceTable({ answer }: { answer: ExplainAnswer }): JSX.Element | null 
             </th>
             <td>
               {device.given ? <span class="state tone-good"><Icon name="ok" />{t("explain.given")}</span>
-                : device.refusal ? <bdi dir="auto">{device.refusal}</bdi> : <span class="muted">{t("explain.not_needed")}</span>}
+                : device.refusal ? <Sentence text={device.refusal} /> : <span class="muted">{t("explain.not_needed")}</span>}
             </td>
           </tr>
         ))}

@@ -19,7 +19,7 @@ export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
     <section class="panel" aria-label={t("fleet.title")}>
       <div class="panel-head">
         <h2>{t("fleet.title")}</h2>
-        <Legend names={["allocated", "used", "unhealthy"]} />
+        <Legend names={["allocated", "used", "compute", "unhealthy"]} />
       </div>
       {devices.length === 0 && <Nothing title={t("devices.nothing")}>{t("devices.nothing_why")}</Nothing>}
       {[...nodes].map(([node, list]) => (
@@ -72,22 +72,23 @@ interface PictureProps {
 // Memory fills from the left; the thin line below it is compute.
 function CellPicture({ used, allocated, compute, device, large }: PictureProps): JSX.Element {
   const width = 100;
-  const height = large ? 36 : 100;
+  const height = large ? 40 : 100;
+  const body = large ? height - 6 : height;
   const clamp = (part: number | null): number => Math.max(0, Math.min(100, part ?? 0));
   const pattern = `hatch-${device.node}-${device.index}`.replace(/[^a-zA-Z0-9-]/g, "_");
   return (
     <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
-      <rect class="cell-ground" x="0" y="0" width={width} height={height} />
-      {allocated !== null && <rect class="cell-allocated" x="0" y="0" width={clamp(allocated)} height={height} />}
-      {used !== null && <rect class="cell-used" x="0" y="0" width={clamp(used)} height={height} />}
+      <rect class="cell-ground" x="0" y="0" width={width} height={body} />
+      {allocated !== null && <rect class="cell-allocated" x="0" y="0" width={clamp(allocated)} height={body} />}
+      {used !== null && <rect class="cell-used" x="0" y="0" width={clamp(used)} height={body} />}
       {allocated !== null && allocated > 0 && (
-        <rect class="cell-outline" x="0.5" y="0.5" width={Math.max(1, clamp(allocated) - 1)} height={height - 1}
+        <rect class="cell-outline" x="0.5" y="0.5" width={Math.max(1, clamp(allocated) - 1)} height={body - 1}
           vector-effect="non-scaling-stroke" />
       )}
       {large && compute !== null && (
         <>
-          <rect class="cell-compute-ground" x="0" y={height - 5} width={width} height="5" />
-          <rect class="cell-compute" x="0" y={height - 5} width={clamp(compute)} height="5" />
+          <rect class="cell-compute-ground" x="0" y={height - 4} width={width} height="4" />
+          <rect class="cell-compute" x="0" y={height - 4} width={clamp(compute)} height="4" />
         </>
       )}
       {device.state !== "healthy" && (
@@ -97,7 +98,7 @@ function CellPicture({ used, allocated, compute, device, large }: PictureProps):
               <rect class="cell-hatch" width="3.5" height="8" />
             </pattern>
           </defs>
-          <rect x="0" y="0" width={width} height={height} fill={`url(#${pattern})`} />
+          <rect x="0" y="0" width={width} height={body} fill={`url(#${pattern})`} />
         </>
       )}
     </svg>

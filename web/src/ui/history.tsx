@@ -79,6 +79,9 @@ export function History({ of, charts }: { of: string; charts: ChartPlan[] }): JS
           ))}
         </div>
       )}
+      {data && !isEmpty(data) && !asTable && data.hasMaxima && (
+        <p class="note">{t("history.tier", { tier: data.tier.replace(/(\d)([a-z])/, "$1 $2") })}</p>
+      )}
       {data && !isEmpty(data) && asTable && <HistoryTable data={data} charts={charts} />}
     </section>
   );

@@ -6,7 +6,7 @@ import { ItemModel } from "../data/item_model";
 import { useRevalidation } from "./fresh";
 import { Icon } from "./icons";
 import { Failure, Freshness, Loading } from "./states";
-import { Ago } from "./values";
+import { Ago, Name } from "./values";
 
 interface ItemPageProps<T> {
   kind: string; // of the API: devices, shares
@@ -29,7 +29,7 @@ export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
     <div class="page">
       <nav class="crumbs" aria-label={t("nav.path")}><a href={kind}>{kindTitle}</a><span aria-hidden="true">/</span></nav>
       <header class="page-head">
-        <h1>{item ? title(item) : <bdi class="name" dir="auto">{id}</bdi>}</h1>
+        <h1>{item ? title(item) : <Name text={id} />}</h1>
         {item && lead(item)}
       </header>
       {model.state.value === "gone" && (

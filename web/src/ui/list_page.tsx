@@ -25,7 +25,6 @@ export interface ListPageProps<T extends Row> {
   link?(row: T): string;
   onPick?(row: T): void;
   picked?: string | null;
-  extra?: ComponentChildren; // at the right of the toolbar
   side?: ComponentChildren; // beside the table
   withRange?: boolean;
   onRows?(rows: readonly T[]): void; // called when rows changed
@@ -59,13 +58,12 @@ export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
       <header class="page-head">
         <h1>{props.title}</h1>
         {model.state.value === "ready" && <p class="count figure">{tn(props.count, model.total.value)}</p>}
+        <span class="spring" />
+        <CopyButton text={copy} label={t("action.copy_csv")} />
       </header>
       <Toolbar>
         <FilterBox label={t("list.filter_label")} hint={props.filterHint} />
         <QuickFilters filters={props.quick} />
-        <span class="spring" />
-        {props.extra}
-        <CopyButton text={copy} label={t("action.copy_csv")} />
       </Toolbar>
       <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />
       <div class={props.side ? "split" : "whole"}>

@@ -15,6 +15,8 @@ export interface Column<T> {
   key: string;
   title: string;
   width: number; // px, the least that is readable
+  narrow?: number; // the least width on a phone
+  wordless?: boolean; // there, its head and words are for screen readers only
   grow?: number; // part of the width that is left
   rank: number; // 1 is always shown; larger ranks leave first on narrow screens
   amount?: boolean; // right-aligned, sorted descending first
@@ -34,11 +36,18 @@ interface ListTableProps<T extends Row> {
 
 const kGap = 16;
 const kHead = 34;
+const kNarrow = 520; // px
+
+const isNarrow = (width: number): boolean => width < kNarrow;
+
+function leastWidth<T>(column: Column<T>, width: number): number {
+  return isNarrow(width) ? (column.narrow ?? column.width) : column.width;
+}
 
 // The columns for which there is room; the ones with the largest rank leave first.
 export function fittingColumns<T>(columns: readonly Column<T>[], width: number): Column<T>[] {
   let shown = [...columns];
-  const needed = (): number => shown.reduce((sum, column) => sum + column.width + kGap, kGap);
+  const needed = (): number => shown.reduce((sum, column) => sum + leastWidth(column, width) + kGap, kGap);
   while (needed() > width) {
     const worst = shown.reduce((a, b) => (b.rank >= a.rank ? b : a));
     if (worst.rank <= 1) break;
@@ -81,12 +90,15 @@ export function ListTable<T extends Row>(props: ListTableProps<T>): JSX.Element 
   });
 
   const shown = fittingColumns(columns, size.value.width);
-  const tracks = shown.map((column) => `minmax(${column.width}px, ${column.grow ?? 0 ? `${column.grow}fr` : `${column.width}px`})`);
+  const tracks = shown.map((column) => {
+    const least = leastWidth(column, size.value.width);
+    return `minmax(${least}px, ${column.grow ? `${column.grow}fr` : `${least}px`})`;
+  });
   const rows = model.rows.value;
   const indices = Array.from({ length: range.end - range.first }, (_, index) => range.first + index);
   return (
     <div class="table-scroll" ref={scroller} onScroll={(event) => { scrollTop.value = event.currentTarget.scrollTop; }}>
-      <div class="list-table" role="table" aria-label={label} aria-rowcount={total + 1}
+      <div class={isNarrow(size.value.width) ? "list-table narrow" : "list-table"} role="table" aria-label={label} aria-rowcount={total + 1}
         style={{ "--tracks": tracks.join(" ") }}>
         <Head columns={shown} />
         <div class="table-body" role="rowgroup" style={{ height: `${total * kRowHeight}px` }}>
@@ -130,7 +142,7 @@ function Head<T>({ columns }: { columns: Column<T>[] }): JSX.Element {
         {columns.map((column) => {
           const direction = column.sort ? sortDirection(sort, column.sort) : "none";
           return (
-            <div key={column.key} role="columnheader" class={column.amount ? "amount" : undefined}
+            <div key={column.key} role="columnheader" class={cellClass(column)}
               aria-sort={column.sort ? direction : undefined}>
               {column.sort ? (
                 <button type="button" class="sort" onClick={() => sortBy(column)}>
@@ -144,6 +156,10 @@ function Head<T>({ columns }: { columns: Column<T>[] }): JSX.Element {
       </div>
     </div>
   );
+}
+
+function cellClass<T>(column: Column<T>): string | undefined {
+  return column.amount ? "amount" : column.wordless ? "may-narrow" : undefined;
 }
 
 interface TableRowProps<T extends Row> extends ListTableProps<T> {
@@ -166,7 +182,7 @@ function TableRow<T extends Row>({ row, index, columns, link, onPick, picked, on
     <div class={`table-row${isPicked ? " picked" : ""}`} role="row" aria-rowindex={index + 2} data-row={index}
       tabIndex={link || onPick ? undefined : -1} style={style}>
       {columns.map((column, place) => (
-        <div key={column.key} role="cell" class={column.amount ? "amount" : undefined}>
+        <div key={column.key} role="cell" class={cellClass(column)}>
           {place > 0 ? column.cell(row) : link ? (
             <a class="row-link" href={link(row)} onFocus={onFocus}>{column.cell(row)}</a>
           ) : onPick ? (

@@ -1,9 +1,10 @@
 // The frame of all pages: navigation, state of the connection, language and theme, help.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { language, type Language, setLanguage, t, type TextKey, tOf } from "../core/i18n";
+import { language, type Language, setLanguage, t, type TextKey, tn, tOf } from "../core/i18n";
 import type { PageName } from "../core/paths";
 import { connection } from "../data/live";
+import { overviewModel } from "../data/overview";
 import { place } from "../data/router";
 import { closeSession, session } from "../data/session";
 import { Icon, type IconName, Logo } from "./icons";
@@ -75,7 +76,23 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
 
 function NavLink({ item, page }: { item: NavItem; page: PageName }): JSX.Element {
   const current = page === item.page ? "page" : page === item.also ? "true" : undefined;
-  return <li><a href={item.path || "./"} aria-current={current}><Icon name={item.icon} /><span>{t(item.title)}</span></a></li>;
+  return (
+    <li>
+      <a href={item.path || "./"} aria-current={current}>
+        <Icon name={item.icon} /><span class="nav-text">{t(item.title)}</span><NavCount page={item.page} />
+      </a>
+    </li>
+  );
+}
+
+// How many requests wait, and how many things need attention.
+function NavCount({ page }: { page: PageName }): JSX.Element | null {
+  const overview = overviewModel().item.value;
+  const urgent = overview?.attention?.filter((item) => item.severity !== "info").length;
+  const count = page === "waiting" ? (overview?.waiting ?? 0) + (overview?.never_fit ?? 0) : page === "overview" ? urgent : 0;
+  if (!count) return null;
+  const label = page === "waiting" ? tn("count.requests", count) : tn("count.attention", count);
+  return <span class="badge figure" title={label}><span aria-hidden="true">{count}</span><span class="sr-only">{label}</span></span>;
 }
 
 function useTitle(): void {

@@ -7,7 +7,7 @@ import { nowMs } from "../data/clock";
 import { connection } from "../data/live";
 import type { SourceState } from "../data/types";
 import { Icon } from "./icons";
-import { Ago, Name } from "./values";
+import { Ago, Name, Sentence } from "./values";
 
 export const kOldMs = 10_000;
 
@@ -71,7 +71,7 @@ export function Freshness({ dataTime, sources }: FreshnessProps): JSX.Element | 
             <Name text={source.node} />{" "}
             {source.state === "never-reached" ? t("fresh.never_reached") : t("fresh.unreachable")}
             {source.since_ms != null && <>{" "}<Ago at={source.since_ms} /></>}
-            {source.message ? `: ${source.message}` : ""}
+            {source.message ? <>: <Sentence text={source.message} /></> : ""}
           </span>
         </p>
       ))}

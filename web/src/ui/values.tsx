@@ -1,6 +1,7 @@
 // Values as text: unknown ones, names, amounts, instants, states.
 import type { ComponentChildren, JSX } from "preact";
 import { t, tOf } from "../core/i18n";
+import { visibleText } from "../core/names";
 import { formatAgo, formatBytes, formatDuration, formatInstant, formatPercent, type Maybe } from "../core/units";
 import { nowMs } from "../data/clock";
 import { Icon, type IconName } from "./icons";
@@ -34,7 +35,13 @@ export const Count = valueComponent((value) => value.toLocaleString());
 
 // A name that a user chose: isolated, so that right-to-left text does not disturb what is around it.
 export function Name({ text }: { text: string }): JSX.Element {
-  return <bdi class="name" dir="auto" title={text}>{text}</bdi>;
+  const shown = visibleText(text);
+  return <bdi class="name" dir="auto" title={shown}>{shown}</bdi>;
+}
+
+// A sentence that may hold such names; it breaks into lines.
+export function Sentence({ text }: { text: string }): JSX.Element {
+  return <bdi class="sentence">{visibleText(text)}</bdi>;
 }
 
 export function Ago({ at }: { at: Maybe<number> }): JSX.Element {
@@ -59,7 +66,7 @@ const kSigns: Record<Tone, IconName> = {
 export function State({ kind, value, reason }: { kind: string; value: string; reason?: Maybe<string> }): JSX.Element {
   const tone = kTones[value] ?? "neutral";
   return (
-    <span class={`state tone-${tone}`} title={reason ?? undefined}>
+    <span class={`state tone-${tone}`} title={reason ? visibleText(reason) : undefined}>
       <Icon name={kSigns[tone]} />
       <span>{tOf(`${kind}.`, value)}</span>
     </span>
@@ -70,14 +77,15 @@ export interface Fact {
   label: string;
   value: ComponentChildren;
   hint?: string;
+  wide?: boolean;
 }
 
 // Label and value pairs in columns.
 export function Facts({ facts }: { facts: Fact[] }): JSX.Element {
   return (
     <dl class="facts">
-      {facts.map(({ label, value, hint }) => (
-        <div class="fact" key={label} title={hint}>
+      {facts.map(({ label, value, hint, wide }) => (
+        <div class={wide ? "fact wide" : "fact"} key={label} title={hint}>
           <dt>{label}</dt>
           <dd>{value}</dd>
         </div>

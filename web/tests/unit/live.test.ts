@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryBar } from "../../src/core/bar_parts";
 import { applyDelta, parseStreamEvent } from "../../src/core/delta";
+import { visibleText } from "../../src/core/names";
 import { preferredLanguage } from "../../src/core/i18n";
 import { kWantLifeMs, TabWants } from "../../src/core/tabs";
 import { kMaxRowsInDocument, kRowHeight, scrollToRow, visibleRows } from "../../src/core/virtual_rows";
@@ -98,4 +99,10 @@ test("preferredLanguage.Stored_WinsOverBrowser", () => {
   assert.equal(preferredLanguage("zh", ["en"]), "zh");
   assert.equal(preferredLanguage(null, ["fr", "zh-TW", "en"]), "zh");
   assert.equal(preferredLanguage("xx", ["de"]), "en");
+});
+
+test("visibleText.HiddenCharacters_AreShown", () => {
+  assert.equal(visibleText("\u202Egnp.exe"), "‹202E›gnp.exe");
+  assert.equal(visibleText("line\nbreak\ttab"), "line break tab");
+  assert.equal(visibleText("مرحبا <b>"), "مرحبا <b>");
 });
