@@ -16,8 +16,51 @@ function(divvy_modules_of out target)
       endif()
     endforeach()
   endwhile()
-  list(TRANSFORM found REPLACE "^divvy_" "")
+  list(
+    TRANSFORM found
+    REPLACE
+      "^divvy_"
+      ""
+  )
   set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# divvy_include_modules_of(TARGET OTHER): TARGET may include the public headers of OTHER, and of all modules that it links.
+function(divvy_include_modules_of target other)
+  divvy_modules_of(modules ${other})
+  foreach(module ${modules})
+    get_target_property(folder divvy_${module} SOURCE_DIR)
+    target_include_directories(${target} PUBLIC ${folder}/include)
+  endforeach()
+endfunction()
+
+# divvy_compile_again(TARGET SCOPE MODULE...): compiles the sources of the modules into TARGET, so that a fuzzer sees every
+# branch of them. SCOPE is of their include folders, public and private. A source that the build generates needs
+# add_dependencies() besides.
+function(divvy_compile_again target scope)
+  foreach(module ${ARGN})
+    get_target_property(folder divvy_${module} SOURCE_DIR)
+    target_include_directories(
+      ${target}
+      ${scope}
+      ${folder}/include
+    )
+    get_target_property(kind divvy_${module} TYPE)
+    # Asio's one translation unit is for targets that are compiled without its functions: these have them inline.
+    if(kind STREQUAL "INTERFACE_LIBRARY" OR module STREQUAL "asio")
+      continue()
+    endif()
+    target_include_directories(
+      ${target}
+      ${scope}
+      ${folder}
+    )
+    get_target_property(sources divvy_${module} SOURCES)
+    foreach(source ${sources})
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder})
+      target_sources(${target} PRIVATE ${source})
+    endforeach()
+  endforeach()
 endfunction()
 
 # divvy_fuzz_target(NAME [SOURCES ...] [DEPS ...] [FUZZED ...] [INCLUDE ...])

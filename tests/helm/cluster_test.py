@@ -131,7 +131,7 @@ def main():
         if told.only not in name or (told.but and told.but in name):
             continue
         world, began = World(told), time.monotonic()
-        record = {"name": name, "requirement": " ".join(check.__doc__.split())}
+        record = {"name": name, "package": "chart", "requirement": " ".join(check.__doc__.split())}
         try:
             check(world)
             record["result"] = "pass"

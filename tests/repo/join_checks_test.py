@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ET
 
 TOOL = pathlib.Path(__file__).parents[2] / "tools" / "join-checks"
 
@@ -14,14 +15,14 @@ def record(name, result):
     return {"name": name, "requirement": "r", "seconds": 1, "result": result}
 
 
-def joined(*parts):
+def joined(*parts, options=()):
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for at, part in enumerate(parts):
             files.append(os.path.join(folder, f"{at}.json"))
             if part is not None:
                 pathlib.Path(files[-1]).write_text(part if isinstance(part, str) else json.dumps(part), "utf-8")
-        return subprocess.run([sys.executable, str(TOOL), *files], capture_output=True, text=True, check=False)
+        return subprocess.run([sys.executable, "-B", str(TOOL), *options, *files], capture_output=True, text=True, check=False)
 
 
 class JoinChecks(unittest.TestCase):
@@ -48,6 +49,22 @@ class JoinChecks(unittest.TestCase):
     def test_a_check_that_passed_at_the_second_try_is_named(self):
         ran = joined([{**record("a", "pass"), "flake": True, "first_failure": "it was late"}, record("b", "pass")])
         self.assertEqual(ran.stderr.splitlines(), ["FLAKE a: it was late", "2 passed, 0 failed, 0 skipped"])
+
+    def test_junit_has_the_joined_list_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "checks.xml")
+            ran = joined([record("a", "pass"), record("node", "skip")], [record("node", "fail")],
+                         options=("--junit", file))
+            root = ET.parse(file).getroot()
+        self.assertEqual(len(json.loads(ran.stdout)), 2)
+        self.assertEqual([case.get("name") for case in root.iter("testcase")], ["a", "node"])
+        self.assertEqual((root.get("failures"), root.get("skipped")), ("1", "0"))
+
+    def test_junit_without_a_file_is_a_usage_error(self):
+        for options in (("--junit",), ("--junit", "only.xml")):
+            ran = joined(options=options)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertIn("usage", ran.stderr)
 
     def test_a_part_that_was_never_written_is_named(self):
         ran = joined([record("a", "pass")], None)

@@ -30,15 +30,16 @@ chart() { # [check ARGS]
 
 # First on a control plane whose API server says what it thinks of the chart; then, as root, with this
 # machine as a node, which runs the images.
-chart_in_cluster() { # [--json FILE] [--only TEXT]
-  local program=build/cluster/bin/cluster before="" status=0 json="" only="" parts=(build/chart/plane.json) operator one
+chart_in_cluster() { # [--json FILE] [--junit FILE] [--only TEXT]
+  local program=build/cluster/bin/cluster before="" status=0 json="" junit="" only="" parts=(build/chart/plane.json) operator one
   local on_nodes=()
   local common=(--helm build/helm/helm --chart deploy/helm/divvy --cluster build/cluster)
   while (($#)); do
     case "$1" in
       --json) json=${2:?--json FILE} && shift 2 ;;
+      --junit) junit=${2:?--junit FILE} && shift 2 ;;
       --only) only=${2:?--only TEXT} && shift 2 ;;
-      *) die "chart check: unknown argument \"$1\"; accepted are --json FILE and --only TEXT" ;;
+      *) die "chart check: unknown argument \"$1\"; accepted are --json FILE, --junit FILE and --only TEXT" ;;
     esac
   done
   [[ -e build/chart/before/deploy ]] && before=build/chart/before/deploy/helm/divvy
@@ -66,7 +67,7 @@ chart_in_cluster() { # [--json FILE] [--only TEXT]
       parts+=("build/chart/$one.json")
     done
   fi
-  [[ -z $json ]] || tools/join-checks "${parts[@]}" >"$json"
+  [[ -z $json && -z $junit ]] || tools/join-checks ${junit:+--junit "$junit"} "${parts[@]}" >"${json:-/dev/null}"
   return "$status"
 }
 

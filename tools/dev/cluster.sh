@@ -275,18 +275,19 @@ cluster() {
 
 # First nodes that only the API server knows, then this machine as one. Each part is a process of its own: `set -e`
 # does not count behind `||`. No part of the cluster is left, however it ends.
-e2e() { # [--json FILE] [--only TEXT] [--node containerd2] [--night]
-  local file="" only="" node="" status=0 parts=() night=0 except
+e2e() { # [--json FILE] [--junit FILE] [--only TEXT] [--node containerd2] [--night]
+  local file="" junit="" only="" node="" status=0 parts=() night=0 except
   except=$(IFS=,; printf '%s' "${AT_NIGHT[*]}")
   while (($#)); do
     case "$1" in
       --json) file=${2:?--json FILE} && shift 2 ;;
+      --junit) junit=${2:?--junit FILE} && shift 2 ;;
       --only) only=${2:?--only TEXT} && shift 2 ;;
       --node)
         [[ ${2:-} == containerd2 ]] || die "e2e: --node \"${2:-}\"; accepted is containerd2"
         node=$2 && shift 2 ;;
       --night) night=1 && shift ;;
-      *) die "e2e: unknown argument \"$1\"; accepted are --json FILE, --only TEXT, --node containerd2 and --night" ;;
+      *) die "e2e: unknown argument \"$1\"; accepted are --json FILE, --junit FILE, --only TEXT, --node containerd2 and --night" ;;
     esac
   done
   mkdir -p build
@@ -328,7 +329,7 @@ e2e() { # [--json FILE] [--only TEXT] [--node containerd2] [--night]
     fi
     [[ -n $only ]] || say "${#AT_NIGHT[@]} more checks of a node, and more kills, run with --night"
   fi
-  tools/join-checks "${parts[@]}" >build/e2e-all.json
+  tools/join-checks ${junit:+--junit "$junit"} "${parts[@]}" >build/e2e-all.json
   [[ -z $file ]] || cp build/e2e-all.json "$file"
   return "$status"
 }

@@ -46,10 +46,14 @@ class Groups::Search {
     return from_.count <= kFew || groupsOf(from_.count, count_, kMaxGroups) <= kMaxGroups;
   }
 
-  GroupChoice found() const { return {best_, !best_ && gave_up_, looked_}; }
+  GroupChoice found() const { return {best_.group, !best_.group && gave_up_, looked_}; }
 
  private:
   using Score = std::array<std::int64_t, kMaxRules>;
+  struct ScoredGroup {
+    std::optional<DeviceSet> group;
+    Score score{};
+  };
 
   Score scoreOf(DeviceSet group) const {
     Score score{};
@@ -63,7 +67,7 @@ class Groups::Search {
   }
   bool perfect() const {
     for (std::size_t i = 0; i < rules_; ++i)
-      if (best_score_[i] < groups_.rules_[i]->most(count_)) return false;
+      if (best_.score[i] < groups_.rules_[i]->most(count_)) return false;
     return true;
   }
   DeviceSet openTo(DeviceSet group) const {
@@ -75,9 +79,8 @@ class Groups::Search {
   bool consider(DeviceSet group) {
     if (!allows(group)) return false;
     const Score score = scoreOf(group);
-    if (best_ && score <= best_score_) return false;
-    best_ = group;
-    best_score_ = score;
+    if (best_.group && score <= best_.score) return false;
+    best_ = {group, score};
     return true;
   }
   bool explore(unsigned position, DeviceSet group, DeviceSet open);
@@ -91,8 +94,7 @@ class Groups::Search {
   std::array<DeviceSet, kMaxDevicesPerNode> mates_{};
   std::array<DeviceSet, kMaxDevicesPerNode> after_{};  // by position: the devices from there on
   DeviceSet open_ = 0;
-  std::optional<DeviceSet> best_;
-  Score best_score_{};
+  ScoredGroup best_;
   std::uint32_t tries_ = 0;
   std::uint32_t looked_ = 0;
   bool first_only_ = false;
@@ -143,7 +145,7 @@ std::optional<DeviceSet> Groups::Search::grownFrom(unsigned device) {
 
 // Exchanges one device of the best group. Returns true if that is better.
 bool Groups::Search::exchange() {
-  const DeviceSet best = *best_;
+  const DeviceSet best = *best_.group;
   for (unsigned out = 0; out < from_.count; ++out) {
     if ((best & only(from_.at[out])) == 0) continue;
     const DeviceSet rest = best & ~only(from_.at[out]);
@@ -165,11 +167,11 @@ void Groups::Search::grow() {
   const std::uint32_t starts = std::max(kMaxGroupTries / 2 / (count_ * from_.count), 1u);
   const unsigned step = (from_.count + starts - 1) / starts;
   for (unsigned position = 0; position < from_.count; position += step) {
-    if (best_ && perfect()) break;
+    if (best_.group && perfect()) break;
     if ((open_ & only(from_.at[position])) == 0) continue;
     if (const std::optional<DeviceSet> group = grownFrom(from_.at[position])) consider(*group);
   }
-  while (best_ && !perfect() && exchange()) {
+  while (best_.group && !perfect() && exchange()) {
   }
 }
 

@@ -66,6 +66,14 @@ Error refusal(const kube::Reply& reply) {
 
 }  // namespace
 
+// The Secret as the API server has it.
+struct ObservedSecret {
+  bool exists = false;
+  std::string version;
+  CertificateKeyPair pair;
+  std::string authorities;  // PEM
+};
+
 struct CertificateRotator::Impl {
   Impl(kube::Client& talk, http::Server& at, OwnCertificate how)
       : client(talk), server(at), options(std::move(how)) {}
@@ -77,15 +85,13 @@ struct CertificateRotator::Impl {
   std::string secretName() const { return "Secret " + secretPath(); }
 
   void setSecret(const json::value& object) {
-    exists = true;
-    version = textAt(object, {"metadata", "resourceVersion"});
-    secret = {{bytesAt(object, {"data", "tls.crt"}), bytesAt(object, {"data", "tls.key"})},
-              bytesAt(object, {"data", "ca.crt"})};
+    secret.exists = true;
+    secret.version = textAt(object, {"metadata", "resourceVersion"});
+    secret.pair = {bytesAt(object, {"data", "tls.crt"}), bytesAt(object, {"data", "tls.key"})};
+    secret.authorities = bytesAt(object, {"data", "ca.crt"});
     wake();
   }
   void noSecret() {
-    exists = false;
-    version.clear();
     secret = {};
     wake();
   }
@@ -110,13 +116,13 @@ struct CertificateRotator::Impl {
   // The state of now: certificates expire without an event.
   void refresh() {
     const Result<StoredCertificate> kept =
-        inspect(secret.first, secret.second, options.names, now());
+        inspect(secret.pair, secret.authorities, options.names, now());
     if (kept) {
       view.kept = *kept;
     } else {
       view.kept.reset();
     }
-    unusable = kept || !exists ? "" : kept.error().message();
+    unusable = kept || !secret.exists ? "" : kept.error().message();
     view.trusted.reset();
     if (bundles) {
       view.trusted.emplace();
@@ -162,12 +168,12 @@ struct CertificateRotator::Impl {
                       {"ca.crt", toBase64(joined(kept.authorities))}};
     kube::Call call;
     json::object body;
-    if (exists) {
+    if (secret.exists) {
       call.verb = kube::Verb::kPatch;
       call.path = secrets() + '/' + options.name;
       call.type = kube::kMergePatch;
       // Refused where it is another version by now.
-      body["metadata"] = json::object{{"resourceVersion", version}};
+      body["metadata"] = json::object{{"resourceVersion", secret.version}};
     } else {
       call.verb = kube::Verb::kPost;
       call.path = secrets();
@@ -275,12 +281,10 @@ struct CertificateRotator::Impl {
   OwnCertificate options;
   CertificateView view;
   Clock made_at{};
-  bool exists = false;
-  std::string version;                                // of the Secret
-  std::pair<CertificateKeyPair, std::string> secret;  // as it is, and its authorities
-  std::string unusable;                               // why
-  std::string registration;                           // its version
-  std::optional<std::vector<std::string>> bundles;    // PEM, by webhook
+  ObservedSecret secret;
+  std::string unusable;                             // why
+  std::string registration;                         // its version
+  std::optional<std::vector<std::string>> bundles;  // PEM, by webhook
   std::unique_ptr<asio::steady_timer> timer;
   kube::Informer secret_rein, registration_rein;
 };

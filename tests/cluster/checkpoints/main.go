@@ -45,7 +45,7 @@ func devices(r *rand.Rand) checkpoint.DevicesPerNUMA {
 	return all
 }
 
-func answer(r *rand.Rand) []byte {
+func reply(r *rand.Rand) []byte {
 	if r.Intn(6) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func entries(r *rand.Rand) []checkpoint.PodDevicesEntry {
 	all := []checkpoint.PodDevicesEntry{}
 	for range r.Intn(5) {
 		all = append(all, checkpoint.PodDevicesEntry{PodUID: "u-" + word(r), ContainerName: "c" + word(r),
-			ResourceName: "r" + word(r), DeviceIDs: devices(r), AllocResp: answer(r)})
+			ResourceName: "r" + word(r), DeviceIDs: devices(r), AllocResp: reply(r)})
 	}
 	return all
 }

@@ -103,8 +103,8 @@ func lockedNode(env *harness.Env) error {
 	return err
 }
 
-func oneAtATime(env *harness.Env, node string, ask harness.Limits) error {
-	if _, err := env.Create(harness.Pod("first", harness.Container("c", ask))); err != nil {
+func oneAtATime(env *harness.Env, node string, request harness.Limits) error {
+	if _, err := env.Create(harness.Pod("first", harness.Container("c", request))); err != nil {
 		return err
 	}
 	if _, err := env.WaitBound("first"); err != nil {
@@ -121,7 +121,7 @@ func oneAtATime(env *harness.Env, node string, ask harness.Limits) error {
 	if at, err := time.Parse(time.RFC3339, fields[0]); err != nil || time.Since(at) > time.Minute {
 		return fmt.Errorf("the lock's instant is %q: %v", fields[0], err)
 	}
-	if _, err := env.Create(harness.Pod("second", harness.Container("c", ask))); err != nil {
+	if _, err := env.Create(harness.Pod("second", harness.Container("c", request))); err != nil {
 		return err
 	}
 	// Of a bind that failed kube-scheduler says so in an Event.
@@ -150,7 +150,7 @@ func oneAtATime(env *harness.Env, node string, ask harness.Limits) error {
 	if err := env.Delete("second"); err != nil {
 		return err
 	}
-	if _, err := env.Create(harness.Pod("third", harness.Container("c", ask))); err != nil {
+	if _, err := env.Create(harness.Pod("third", harness.Container("c", request))); err != nil {
 		return err
 	}
 	_, err = env.WaitBound("third")
@@ -175,8 +175,8 @@ func handshake(env *harness.Env) (err error) {
 		return err
 	}
 	defer env.DeleteNode(node, &err)
-	ask := harness.Limits{"divvy.dev/gpu-h20": "1", "nvidia.com/gpumem": "1000"}
-	if _, err = env.Create(harness.Pod("early", harness.Container("c", ask))); err != nil {
+	request := harness.Limits{"divvy.dev/gpu-h20": "1", "nvidia.com/gpumem": "1000"}
+	if _, err = env.Create(harness.Pod("early", harness.Container("c", request))); err != nil {
 		return err
 	}
 	if _, err = env.WaitRefused("early"); err != nil {

@@ -18,7 +18,7 @@ const upgradeState = "nvidia.com/gpu-driver-upgrade-state"
 func TestVendorPlugin(t *testing.T) {
 	checks.Run(t, checks.Check{Name: "nvidias-own-plugin-serves-nodes-beside-ours",
 		Requirement: "whole cards may go to nodes of NVIDIA's own plugin, counted by its resource, never refused " +
-			"as unregistered; shares never; nodes under a driver upgrade are left out", Run: ownPlugin})
+			"as unregistered; shares never; nodes under a driver upgrade are left out", Run: registeredByVendor})
 }
 
 // served makes a node as NVIDIA's device plugin and feature discovery leave it.
@@ -42,7 +42,7 @@ func label(env *harness.Env, node, key, value string) error {
 }
 
 // Four cards, which two pods take; whoever comes then waits, whatever Divvy was told of them.
-func ownPlugin(env *harness.Env) (err error) {
+func registeredByVendor(env *harness.Env) (err error) {
 	node := env.Namespace + "-own"
 	if err = served(env, node, "4"); err != nil {
 		return err

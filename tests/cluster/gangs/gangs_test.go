@@ -25,7 +25,7 @@ func TestGangs(t *testing.T) {
 		checks.Check{Name: "a-gang-starts-whole-or-not-at-all",
 			Requirement: "a gang of 4 starts whole or not at all; too few members wait with a reason", Run: gangOfFour},
 		checks.Check{Name: "a-gang-is-recognised-in-others'-words",
-			Requirement: "gangs of scheduler-plugins, Kueue and Jobs that say so", Run: gangWords},
+			Requirement: "gangs of scheduler-plugins, Kueue and Jobs that say so", Run: podGroupKinds},
 		checks.Check{Name: "a-gang-short-of-processors-waits-whole",
 			Requirement: "a gang without processors for all of it: no gate is taken away; it is spread where that helps",
 			Run:         gangProcessors},
@@ -126,7 +126,7 @@ func gangProcessors(env *harness.Env) error {
 	return env.NoDeviceTwice()
 }
 
-func gangWords(env *harness.Env) error {
+func podGroupKinds(env *harness.Env) error {
 	words := map[string]func(p *core.Pod){
 		"kueue": func(p *core.Pod) {
 			p.Labels = map[string]string{"kueue.x-k8s.io/pod-group-name": "k"}

@@ -12,21 +12,21 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// A Claim is what one container asks for, and has to see.
-type Claim struct {
+// A ContainerRequest is what one container requests, and has to see.
+type ContainerRequest struct {
 	Pod       string
 	Container string
-	Place     int // in its pod, init containers first
+	Index     int // in its pod, init containers first
 	Mebibytes int
 	Devices   int
 }
 
-// ClaimPod makes a pod of probes: what of it comes first in `claims` are init containers, so many.
-func ClaimPod(claims []Claim, inits int) *core.Pod {
-	p := ProbePod(claims[0].Pod, nil)
+// RequestPod makes a pod of probes: what of it comes first in `requests` are init containers, so many.
+func RequestPod(requests []ContainerRequest, inits int) *core.Pod {
+	p := ProbePod(requests[0].Pod, nil)
 	plain := p.Spec.Containers[0]
 	p.Spec.Containers = nil
-	for at, one := range claims {
+	for at, one := range requests {
 		c := plain
 		c.Name = one.Container
 		c.Resources = Container(c.Name, Limits{"nvidia.com/gpu": fmt.Sprint(one.Devices),
@@ -42,16 +42,17 @@ func ClaimPod(claims []Claim, inits int) *core.Pod {
 	return p
 }
 
-// A ClaimReports is what containers said that asked for these.
-type ClaimReports struct {
-	claims []Claim // in the order in which they were made
-	pods   map[string]*core.Pod
-	said   map[Claim]ProbeReport
+// RequestReports are the reports of the containers of these requests.
+type RequestReports struct {
+	requests []ContainerRequest // in the order in which they were made
+	pods     map[string]*core.Pod
+	said     map[ContainerRequest]ProbeReport
 }
 
-// RunClaims makes these pods at once and hears their containers, when all have ended.
-func (env *Env) RunClaims(pods []*core.Pod, claims []Claim) (*ClaimReports, error) {
-	heard := &ClaimReports{claims: slices.Clone(claims), pods: map[string]*core.Pod{}, said: map[Claim]ProbeReport{}}
+// RunRequests creates these pods at once, and reads the reports of their containers when all have ended.
+func (env *Env) RunRequests(pods []*core.Pod, requests []ContainerRequest) (*RequestReports, error) {
+	reports := &RequestReports{requests: slices.Clone(requests), pods: map[string]*core.Pod{},
+		said: map[ContainerRequest]ProbeReport{}}
 	made := make([]*core.Pod, len(pods))
 	err := Concurrently(len(pods), func(at int) (err error) {
 		made[at], err = env.Create(pods[at])
@@ -67,38 +68,38 @@ func (env *Env) RunClaims(pods []*core.Pod, claims []Claim) (*ClaimReports, erro
 			return nil, err
 		}
 	}
-	slices.SortFunc(heard.claims, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(order[a.Pod], order[b.Pod]), a.Place-b.Place)
+	slices.SortFunc(reports.requests, func(a, b ContainerRequest) int {
+		return cmp.Or(cmp.Compare(order[a.Pod], order[b.Pod]), a.Index-b.Index)
 	})
-	for _, one := range heard.claims {
+	for _, one := range reports.requests {
 		err := env.WaitFor(one.Pod+" has run", func() error {
 			p, err := env.Get(one.Pod)
 			if err != nil {
 				return err
 			}
-			heard.pods[one.Pod] = p
-			heard.said[one], err = reportBy(p, one.Container)
+			reports.pods[one.Pod] = p
+			reports.said[one], err = reportBy(p, one.Container)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return heard, nil
+	return reports, nil
 }
 
 // has: what `who` said is what is due to `whose`: number of devices, limit, and the card of its assignment.
-func (t *ClaimReports) has(who, whose Claim) error {
+func (t *RequestReports) has(who, whose ContainerRequest) error {
 	said := t.said[who]
 	if err := said.limitedOn(uint64(whose.Devices), uint64(whose.Mebibytes)<<20); err != nil {
 		return err
 	}
-	return said.onCard(t.pods[whose.Pod], whose.Place)
+	return said.onCard(t.pods[whose.Pod], whose.Index)
 }
 
 // Correct: each container has what is its own.
-func (t *ClaimReports) Correct() error {
-	for _, one := range t.claims {
+func (t *RequestReports) Correct() error {
+	for _, one := range t.requests {
 		if err := t.has(one, one); err != nil {
 			return fmt.Errorf("%s of %s: %w", one.Container, one.Pod, err)
 		}
@@ -110,7 +111,7 @@ func (t *ClaimReports) Correct() error {
 }
 
 // Cards are so many that somebody saw.
-func (t *ClaimReports) Cards() int {
+func (t *RequestReports) Cards() int {
 	found := map[uint64]bool{}
 	for _, said := range t.said {
 		found[said["uuid"]] = true
@@ -143,17 +144,19 @@ func (env *Env) ContainerStarts() ([]beginning, error) {
 
 // A guess is whose share a container would be given that begins: what a plugin does that does not ask
 // whose the units are. `begun` began before it.
-type guess func(begun []Claim, units map[Claim]string, now Claim) Claim
+type guess func(begun []ContainerRequest, deviceIDs map[ContainerRequest]string, now ContainerRequest) ContainerRequest
 
 // ByOrder: who begins as the so-manieth has what was asked for as the so-manieth.
-func (t *ClaimReports) ByOrder(begun []Claim, _ map[Claim]string, _ Claim) Claim {
-	return t.claims[len(begun)]
+func (t *RequestReports) ByOrder(begun []ContainerRequest, _ map[ContainerRequest]string,
+	_ ContainerRequest) ContainerRequest {
+	return t.requests[len(begun)]
 }
 
-// ByUnits: who comes with the same units is who came with them first.
-func (t *ClaimReports) ByUnits(begun []Claim, units map[Claim]string, now Claim) Claim {
+// ByDeviceIDs: who comes with the same units is who came with them first.
+func (t *RequestReports) ByDeviceIDs(begun []ContainerRequest, deviceIDs map[ContainerRequest]string,
+	now ContainerRequest) ContainerRequest {
 	for _, before := range begun {
-		if before.Pod == now.Pod && units[before] == units[now] {
+		if before.Pod == now.Pod && deviceIDs[before] == deviceIDs[now] {
 			return before
 		}
 	}
@@ -162,21 +165,23 @@ func (t *ClaimReports) ByUnits(begun []Claim, units map[Claim]string, now Claim)
 
 // CountWrong is how many of the containers would have had another's share by that guess, by what they
 // said and the order in which they began. The control: where none would, nothing was mixed.
-func (t *ClaimReports) CountWrong(history []beginning, whose guess) (int, error) {
-	if len(history) != len(t.claims) {
-		return 0, fmt.Errorf("%d containers asked, the agent tells of %d", len(t.claims), len(history))
+func (t *RequestReports) CountWrong(history []beginning, whose guess) (int, error) {
+	if len(history) != len(t.requests) {
+		return 0, fmt.Errorf("%d containers asked, the agent tells of %d", len(t.requests), len(history))
 	}
-	var begun []Claim
-	units := map[Claim]string{}
+	var begun []ContainerRequest
+	deviceIDs := map[ContainerRequest]string{}
 	wrong := 0
 	for _, one := range history {
-		at := slices.IndexFunc(t.claims, func(c Claim) bool { return c.Pod == one.pod && c.Container == one.container })
+		at := slices.IndexFunc(t.requests, func(c ContainerRequest) bool {
+			return c.Pod == one.pod && c.Container == one.container
+		})
 		if at < 0 {
 			return 0, fmt.Errorf("%s of %s began, and did not ask", one.container, one.pod)
 		}
-		now := t.claims[at]
-		units[now] = one.tenant
-		if t.has(now, whose(begun, units, now)) != nil {
+		now := t.requests[at]
+		deviceIDs[now] = one.tenant
+		if t.has(now, whose(begun, deviceIDs, now)) != nil {
 			wrong++
 		}
 		begun = append(begun, now)

@@ -15,13 +15,13 @@ const (
 	CoresResource  = "nvidia.com/gpucores"
 )
 
-// HasUnits: the node's status says that so many are allocatable.
-func (env *Env) HasUnits(units int64) error {
+// HasDeviceIDs: the node's status has that many allocatable device IDs.
+func (env *Env) HasDeviceIDs(idCount int64) error {
 	node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, KubeletNode, meta.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if now := node.Status.Allocatable["nvidia.com/gpu"]; now.Value() != units {
+	if now := node.Status.Allocatable["nvidia.com/gpu"]; now.Value() != idCount {
 		return fmt.Errorf("%s units are allocatable", now.String())
 	}
 	return nil
@@ -38,14 +38,14 @@ func IdlePod(p *core.Pod) *core.Pod {
 }
 
 // WaitKubeletCapacity waits until the kubelet counts so many units by that name.
-func (env *Env) WaitKubeletCapacity(name string, units int64) error {
-	return env.WaitFor(fmt.Sprintf("%d units of %s", units, name), func() error {
+func (env *Env) WaitKubeletCapacity(name string, idCount int64) error {
+	return env.WaitFor(fmt.Sprintf("%d units of %s", idCount, name), func() error {
 		node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, KubeletNode, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
 		now, known := node.Status.Allocatable[core.ResourceName(name)]
-		if now.Value() != units {
+		if now.Value() != idCount {
 			return fmt.Errorf("there are %s (%v); %s", now.String(), known, env.Processes.Tail(AgentProcess))
 		}
 		return nil
@@ -66,7 +66,7 @@ func (env *Env) RestartAgentWithOwnName(build string) error {
 
 // One unit for each card, and one name for it: so that three are more than a node has, or of a card it can only be
 // that.
-var OneUnitEach = []string{"--resource", "nvidia.com/gpu", "--model-names", "off", "--per-device", "1"}
+var OneDeviceIDEach = []string{"--resource", "nvidia.com/gpu", "--model-names", "off", "--per-device", "1"}
 
 type RegisteredDevice struct {
 	ID     string
@@ -126,14 +126,14 @@ func KubeletDevicesOf(p *core.Pod) (map[string][]string, error) {
 	if err := json.Unmarshal(text, &noted); err != nil {
 		return nil, err
 	}
-	units := map[string][]string{}
+	deviceIDs := map[string][]string{}
 	for _, one := range noted.Data.PodDeviceEntries {
 		if one.PodUID != string(p.UID) {
 			continue
 		}
 		for node, ids := range one.DeviceIDs {
-			units[node] = append(units[node], ids...)
+			deviceIDs[node] = append(deviceIDs[node], ids...)
 		}
 	}
-	return units, nil
+	return deviceIDs, nil
 }

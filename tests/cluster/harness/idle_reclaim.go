@@ -15,16 +15,16 @@ import (
 // A Platform is told of pods that are about to be evicted.
 type Platform struct {
 	sync.Mutex
-	heard  map[string][]string // by pod: kinds of news, in order
-	Due    map[string]time.Time
-	Extend int // seconds that the first call that says it is due is answered with
-	Seen   func(pod, kind string)
+	notices map[string][]string // by pod: kinds of news, in order
+	Due     map[string]time.Time
+	Extend  int // seconds that the first call that says it is due is answered with
+	Seen    func(pod, kind string)
 }
 
-func (p *Platform) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
+func (p *Platform) ServeHTTP(reply http.ResponseWriter, request *http.Request) {
 	var news struct{ Kind, Namespace, Pod, UID, Deadline string }
 	if err := json.NewDecoder(request.Body).Decode(&news); err != nil || request.Method != http.MethodPost {
-		http.Error(answer, "no news", http.StatusBadRequest)
+		http.Error(reply, "no news", http.StatusBadRequest)
 		return
 	}
 	if p.Seen != nil {
@@ -32,21 +32,21 @@ func (p *Platform) ServeHTTP(answer http.ResponseWriter, request *http.Request) 
 	}
 	p.Lock()
 	defer p.Unlock()
-	before := p.heard[news.Pod]
-	p.heard[news.Pod] = append(before, news.Kind)
+	before := p.notices[news.Pod]
+	p.notices[news.Pod] = append(before, news.Kind)
 	if news.Kind != "idle-due" {
 		return
 	}
 	if _, known := p.Due[news.Pod]; !known {
 		p.Due[news.Pod] = time.Now()
-		fmt.Fprintf(answer, `{"extendSeconds": %d}`, p.Extend)
+		fmt.Fprintf(reply, `{"extendSeconds": %d}`, p.Extend)
 	}
 }
 
 func (p *Platform) Of(pod string) []string {
 	p.Lock()
 	defer p.Unlock()
-	return append([]string{}, p.heard[pod]...)
+	return append([]string{}, p.notices[pod]...)
 }
 
 const IdleStop = "3s"
@@ -57,7 +57,7 @@ func (env *Env) WithPlatform(told *Platform, notice string, run func() error) er
 	if err != nil {
 		return err
 	}
-	told.heard, told.Due = map[string][]string{}, map[string]time.Time{}
+	told.notices, told.Due = map[string][]string{}, map[string]time.Time{}
 	server := &http.Server{Handler: told}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()

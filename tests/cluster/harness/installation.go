@@ -178,12 +178,12 @@ func (i *Installation) StartExtender(r Replica) error {
 
 // ExtenderReady: it has said where it is, and that it knows the cluster.
 func (i *Installation) ExtenderReady(r Replica) error {
-	_, err := i.standingOf(r)
+	_, err := i.leaderState(r)
 	return err
 }
 
-// standingOf is what it says of itself, once it knows the cluster: who leads.
-func (i *Installation) standingOf(r Replica) (string, error) {
+// leaderState is what it says of itself, once it knows the cluster: who leads.
+func (i *Installation) leaderState(r Replica) (string, error) {
 	found, err := i.Ports(r)
 	if err != nil {
 		return "", err
@@ -193,7 +193,7 @@ func (i *Installation) standingOf(r Replica) (string, error) {
 
 // Leads: pods are placed by it.
 func (i *Installation) Leads(r Replica) error {
-	words, err := i.standingOf(r)
+	words, err := i.leaderState(r)
 	if err == nil && !strings.HasPrefix(words, "leads") {
 		err = fmt.Errorf("%s says: %s", r.Name, words)
 	}
@@ -265,14 +265,14 @@ func responseOK(url string) (string, error) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(url)
+	reply, err := client.Get(url)
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s: %s", url, answer.Status, text)
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err == nil && reply.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", url, reply.Status, text)
 	}
 	return string(text), err
 }

@@ -225,8 +225,8 @@ func (s ProbeReport) onCard(p *core.Pod, place int) error {
 }
 
 // WaitDevices waits until just these cards are registered, and the kubelet has so many units.
-func (env *Env) WaitDevices(cards []string, units int64) error {
-	return env.WaitFor(fmt.Sprintf("%d cards and %d units", len(cards), units), func() error {
+func (env *Env) WaitDevices(cards []string, idCount int64) error {
+	return env.WaitFor(fmt.Sprintf("%d cards and %d units", len(cards), idCount), func() error {
 		node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, KubeletNode, meta.GetOptions{})
 		if err != nil {
 			return err
@@ -243,7 +243,7 @@ func (env *Env) WaitDevices(cards []string, units int64) error {
 			return fmt.Errorf("registered are %v", ids)
 		}
 		now := node.Status.Allocatable["nvidia.com/gpu"]
-		if now.Value() != units {
+		if now.Value() != idCount {
 			return fmt.Errorf("%s units are allocatable", now.String())
 		}
 		return nil
@@ -252,12 +252,12 @@ func (env *Env) WaitDevices(cards []string, units int64) error {
 
 // ScrapeAgent are the lines of a family that the agent's /metrics has.
 func ScrapeAgent(family string) ([]string, error) {
-	answer, err := http.Get("http://" + AgentMetrics + "/metrics")
+	reply, err := http.Get("http://" + AgentMetrics + "/metrics")
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -25,12 +25,12 @@ func (env *Env) WithDevices(cards string, options []string, run func(uuids []str
 	if err != nil {
 		return err
 	}
-	before, units, err := env.Devices()
+	before, idCount, err := env.Devices()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, env.DeletePods(), env.RestartAgent(record.Build), env.WaitDevices(before, units))
+		err = errors.Join(err, env.DeletePods(), env.RestartAgent(record.Build), env.WaitDevices(before, idCount))
 	}()
 	if err := env.RestartAgentOn(cards, record.Build, options...); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (env *Env) WithDevices(cards string, options []string, run func(uuids []str
 	if err != nil {
 		return err
 	}
-	if err := env.WaitDevices(uuids, units/int64(len(before))*int64(len(uuids))); err != nil {
+	if err := env.WaitDevices(uuids, idCount/int64(len(before))*int64(len(uuids))); err != nil {
 		return err
 	}
 	return run(uuids)
@@ -76,15 +76,15 @@ func (env *Env) Devices() ([]string, int64, error) {
 		return nil, 0, err
 	}
 	var uuids []string
-	units := int64(0)
+	idCount := int64(0)
 	for _, one := range HealthyDevices(devices) {
 		uuids = append(uuids, one.ID)
-		units += one.Count
+		idCount += one.Count
 	}
 	if len(uuids) == 0 {
 		return nil, 0, errors.New("no card is well")
 	}
-	return uuids, units, nil
+	return uuids, idCount, nil
 }
 
 // DeletePods takes the pods of the check away, and waits until they are.

@@ -123,11 +123,11 @@ func (env *Env) AllPermitted(who string, attempts []Attempt) error {
 
 // WithPolicyAccounts runs a check with all policies in force, made as docs/guides/migration.md says while another
 // plugin acts:
-// with that plugin's account, and its scheduler. Who is as much in his roles, and is not named, is the stranger; he is
-// refused what the plugin may do, and so is the plugin before it is named and afterwards.
-func (env *Env) WithPolicyAccounts(run func(plugin, stranger PluginAccount) error) (err error) {
+// with that plugin's account, and its scheduler. The foreign account has the same roles, and no policy names it: it is
+// refused what the plugin may do. So is the plugin before it is named, and afterwards.
+func (env *Env) WithPolicyAccounts(run func(plugin, foreign PluginAccount) error) (err error) {
 	var accounts [2]PluginAccount
-	for at, name := range []string{"hami-device-plugin", "stranger"} {
+	for at, name := range []string{"hami-device-plugin", "foreign-device-plugin"} {
 		one, err := env.pluginAccount(name)
 		defer one.away()
 		if err != nil {
@@ -135,12 +135,12 @@ func (env *Env) WithPolicyAccounts(run func(plugin, stranger PluginAccount) erro
 		}
 		accounts[at] = one
 	}
-	plugin, stranger := accounts[0], accounts[1]
+	plugin, foreign := accounts[0], accounts[1]
 	const target = "written-to"
 	if err := env.gatedPod(target); err != nil {
 		return err
 	}
-	writes, strangers := env.pluginWrites(plugin, target), env.pluginWrites(stranger, target)
+	writes, foreignWrites := env.pluginWrites(plugin, target), env.pluginWrites(foreign, target)
 	if err := env.allRefused("a plugin that is not named", writes); err != nil {
 		return err
 	}
@@ -163,29 +163,29 @@ func (env *Env) WithPolicyAccounts(run func(plugin, stranger PluginAccount) erro
 	if err := errors.Join(env.AllPermitted("the plugin", writes), env.AllPermitted("its scheduler", other)); err != nil {
 		return err
 	}
-	if err := env.allRefused("a stranger", strangers); err != nil {
+	if err := env.allRefused("a foreign account", foreignWrites); err != nil {
 		return err
 	}
 	unnamed := []Attempt{{"a pod for a third scheduler", env.forScheduler("third-scheduler")}}
 	if err := env.allRefused("a scheduler that is not named", unnamed); err != nil {
 		return err
 	}
-	return run(plugin, stranger)
+	return run(plugin, foreign)
 }
 
-// StrangerPluginFails: the same plugin with the stranger's token ends where it has to write.
-func (env *Env) StrangerPluginFails(stranger PluginAccount, terms PluginTerms) (err error) {
-	const process = "stranger-device-plugin"
+// ForeignPluginFails: the same plugin with the foreign account's token ends where it has to write.
+func (env *Env) ForeignPluginFails(foreign PluginAccount, terms PluginTerms) (err error) {
+	const process = "foreign-device-plugin"
 	defer func() { err = errors.Join(err, env.StopProcess(process)) }()
 	refusals := func() int {
 		text, _ := os.ReadFile(env.Processes.Log(process))
 		return strings.Count(string(text), "ValidatingAdmissionPolicy 'divvy-node-annotations'")
 	}
 	before := refusals()
-	if err := env.StartPlugin(process, stranger.Kubeconfig, terms); err != nil {
+	if err := env.StartPlugin(process, foreign.Kubeconfig, terms); err != nil {
 		return err
 	}
-	return env.WaitFor("a stranger's plugin is refused", func() error {
+	return env.WaitFor("the plugin of a foreign account is refused", func() error {
 		if refusals() == before {
 			return errors.New(env.Processes.Tail(process))
 		}

@@ -59,15 +59,15 @@ func (env *Env) TenantClient() (*kubernetes.Clientset, error) {
 }
 
 // mayAlready waits until the API server has heard what the account may do in that namespace, or in all.
-func (env *Env) mayAlready(name, space string, rule rbac.PolicyRule) error {
+func (env *Env) mayAlready(name, namespace string, rule rbac.PolicyRule) error {
 	return env.WaitFor(name+" has its rights", func() error {
 		asked := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:" + env.Namespace + ":" + name,
-			ResourceAttributes: &authorization.ResourceAttributes{Namespace: space, Verb: rule.Verbs[0],
+			ResourceAttributes: &authorization.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0],
 				Group: rule.APIGroups[0], Resource: rule.Resources[0]}}}
-		answer, err := env.Client.AuthorizationV1().SubjectAccessReviews().Create(env.Ctx, asked, meta.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("it may not %s %s: %s", rule.Verbs[0], rule.Resources[0], answer.Status.Reason)
+		reply, err := env.Client.AuthorizationV1().SubjectAccessReviews().Create(env.Ctx, asked, meta.CreateOptions{})
+		if err == nil && !reply.Status.Allowed {
+			err = fmt.Errorf("it may not %s %s: %s", rule.Verbs[0], rule.Resources[0], reply.Status.Reason)
 		}
 		return err
 	})

@@ -74,11 +74,11 @@ type Sample struct {
 }
 
 func (p *Prometheus) Query(query string) ([]Sample, error) {
-	answer, err := http.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(query))
+	reply, err := http.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(query))
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
+	defer reply.Body.Close()
 	var said struct {
 		Status, Error string
 		Data          struct {
@@ -89,7 +89,7 @@ func (p *Prometheus) Query(query string) ([]Sample, error) {
 			}
 		}
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&said); err != nil {
+	if err := json.NewDecoder(reply.Body).Decode(&said); err != nil {
 		return nil, fmt.Errorf("%s: %w", query, err)
 	}
 	if said.Status != "success" || said.Data.ResultType != "vector" {
@@ -135,17 +135,17 @@ func (env *Env) DashboardQueries(name string) ([]PanelQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	var board struct {
+	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
+	if err := json.Unmarshal(text, &dashboard); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var all []PanelQuery
-	for _, panel := range board.Panels {
+	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
 			query := ofTemplate.ReplaceAllString(target.Expr, "")
 			query = strings.ReplaceAll(query, "$__range", "1h")

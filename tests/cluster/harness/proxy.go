@@ -22,12 +22,12 @@ type Proxy struct {
 	server *http.Server
 	port   int
 
-	Mutex    sync.Mutex
-	held     chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
-	Holds    func(*http.Request) bool       // is to be held; nil: bindings
-	wait     int                            // how many do
-	late     []int                          // how those were answered that had waited
-	OnAnswer func(path string, body []byte) // told of every answer before it goes on; may be nil
+	Mutex   sync.Mutex
+	held    chan struct{}                  // what is to be held waits until it is closed; nil: nothing is
+	Holds   func(*http.Request) bool       // is to be held; nil: bindings
+	wait    int                            // how many do
+	late    []int                          // how those were answered that had waited
+	OnReply func(path string, body []byte) // told of every answer before it goes on; may be nil
 }
 
 // NewProxy forwards to `target`; `authority` is the file of those who may vouch for it, if any.
@@ -55,7 +55,7 @@ func NewProxy(target, authority string) (*Proxy, error) {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = transport
 	proxy.FlushInterval = -1 // watches
-	proxy.ModifyResponse = g.answered
+	proxy.ModifyResponse = g.inspectReply
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
 		w.WriteHeader(http.StatusBadGateway)
 	}
@@ -107,22 +107,22 @@ func (g *Proxy) pass(r *http.Request) *http.Request {
 	return again
 }
 
-func (g *Proxy) answered(answer *http.Response) error {
+func (g *Proxy) inspectReply(reply *http.Response) error {
 	g.Mutex.Lock()
 	defer g.Mutex.Unlock()
-	if answer.Request.Context().Value(waited{}) != nil {
-		g.late = append(g.late, answer.StatusCode)
+	if reply.Request.Context().Value(waited{}) != nil {
+		g.late = append(g.late, reply.StatusCode)
 	}
 	// What is watched does not end.
-	if g.OnAnswer == nil || answer.Request.URL.Query().Get("watch") != "" {
+	if g.OnReply == nil || reply.Request.URL.Query().Get("watch") != "" {
 		return nil
 	}
-	body, err := io.ReadAll(answer.Body)
+	body, err := io.ReadAll(reply.Body)
 	if err != nil {
 		return err
 	}
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	g.OnAnswer(answer.Request.URL.Path, body)
+	reply.Body = io.NopCloser(bytes.NewReader(body))
+	g.OnReply(reply.Request.URL.Path, body)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (g *Proxy) HoldAfterOne(suffix string, which func(*http.Request) bool) {
 	g.Mutex.Lock()
 	defer g.Mutex.Unlock()
 	g.Holds = which
-	g.OnAnswer = func(path string, _ []byte) {
+	g.OnReply = func(path string, _ []byte) {
 		if strings.HasSuffix(path, suffix) && g.held == nil {
 			g.held = make(chan struct{})
 		}
@@ -175,7 +175,7 @@ func (g *Proxy) WaitingAtLeast(count int) error {
 }
 
 // answers to those that had waited.
-func (g *Proxy) LateAnswers(count int) ([]int, error) {
+func (g *Proxy) LateReplies(count int) ([]int, error) {
 	g.Mutex.Lock()
 	defer g.Mutex.Unlock()
 	if len(g.late) < count {

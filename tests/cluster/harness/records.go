@@ -9,6 +9,7 @@ import (
 // A Record is what became of a check.
 type Record struct {
 	Name        string  `json:"name"`
+	Package     string  `json:"package,omitempty"` // of `go test`, which has the check
 	Requirement string  `json:"requirement"`
 	Seconds     float64 `json:"seconds"`
 	Result      string  `json:"result"` // pass, fail, skip

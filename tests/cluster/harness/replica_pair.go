@@ -102,7 +102,7 @@ func (p *ReplicaPair) Fenced() error {
 const LeaseTermKey = "divvy.dev/scheduler-term"
 
 // ask posts to the extender of a replica, as kube-scheduler does, and says how long it took.
-func (p *ReplicaPair) ask(r Replica, verb, body string) (string, time.Duration, error) {
+func (p *ReplicaPair) request(r Replica, verb, body string) (string, time.Duration, error) {
 	found, err := p.Ports(r)
 	if err != nil {
 		return "", 0, err
@@ -110,15 +110,15 @@ func (p *ReplicaPair) ask(r Replica, verb, body string) (string, time.Duration, 
 	began := time.Now()
 	client := &http.Client{Timeout: checkBound}
 	defer client.CloseIdleConnections()
-	answer, err := client.Post(LocalURL("http", found.Extender)+verb, "application/json",
+	reply, err := client.Post(LocalURL("http", found.Extender)+verb, "application/json",
 		bytes.NewReader([]byte(body)))
 	if err != nil {
 		return "", 0, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s is answered %s: %s", verb, answer.Status, text)
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err == nil && reply.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s is answered %s: %s", verb, reply.Status, text)
 	}
 	var said struct{ Error string }
 	if err == nil {
@@ -149,7 +149,7 @@ func (p *ReplicaPair) refuses(r Replica) (time.Duration, error) {
 	var longest time.Duration
 	for verb, body := range map[string]string{"/filter": filterOf("asked"),
 		"/bind": `{"PodName":"asked","PodNamespace":"n","PodUID":"u-asked","Node":"node-00000"}`} {
-		words, took, err := p.ask(r, verb, body)
+		words, took, err := p.request(r, verb, body)
 		if err != nil {
 			return 0, err
 		}

@@ -14,15 +14,15 @@ func Scrape(url string, each func(name, labels string, value float64)) error {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get(url)
+	reply, err := client.Get(url)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, answer.Status)
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, reply.Status)
 	}
-	in := bufio.NewScanner(answer.Body)
+	in := bufio.NewScanner(reply.Body)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		line := in.Text()

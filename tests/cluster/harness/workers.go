@@ -141,7 +141,7 @@ func (h *Worker) receive() ([]string, error) {
 	return words[1:], nil
 }
 
-func (h *Worker) Ask(words ...any) ([]string, error) {
+func (h *Worker) Request(words ...any) ([]string, error) {
 	if err := h.Send(words...); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (h *Worker) Ask(words ...any) ([]string, error) {
 
 // Code is what a call of the driver's came to: the first word of the answer. 0: well.
 func (h *Worker) Code(words ...any) (int, error) {
-	said, err := h.Ask(words...)
+	said, err := h.Request(words...)
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +173,7 @@ func (h *Worker) Number(words ...any) (int, error) { return h.Code(words...) }
 
 // Stop ends what it does, and says how often it did it.
 func (h *Worker) Stop() (int, error) {
-	said, err := h.Ask("rest")
+	said, err := h.Request("rest")
 	if err != nil {
 		return 0, err
 	}
@@ -187,7 +187,7 @@ func (h *Worker) Stop() (int, error) {
 
 // VerifyMemory: it reads back all that it has, and every word is what it has to be.
 func (h *Worker) VerifyMemory() error {
-	said, err := h.Ask("verify")
+	said, err := h.Request("verify")
 	if err == nil && strings.Join(said, " ") != "0 0" {
 		err = fmt.Errorf("%s: verify: error %s, %s words are wrong", h.Name, said[0], strings.Join(said[1:], " "))
 	}

@@ -127,7 +127,7 @@ func lateBinding(p *harness.ReplicaPair) (status int, doubles int, err error) {
 	}
 	var late []int
 	err = p.WaitFor("the binding is answered", func() error {
-		late, err = p.Proxy.LateAnswers(1)
+		late, err = p.Proxy.LateReplies(1)
 		return err
 	})
 	if err != nil {
@@ -380,7 +380,7 @@ func killedInBetween(p *harness.ReplicaPair) error {
 	// However it ends: whoever comes next ends what is there then.
 	defer k.rests()
 	front.Mutex.Lock()
-	front.OnAnswer = k.filtered
+	front.OnReply = k.filtered
 	front.Mutex.Unlock()
 	for number := 0; ; number++ {
 		if err := k.round(number); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // wishing prefers a node, as strongly as a pod can.
-func wishing(name, node string) *core.Pod {
+func preferring(name, node string) *core.Pod {
 	p := harness.Pod(name, harness.Container("c", harness.OneShare("3000", "30")))
 	p.Spec.Affinity = &core.Affinity{NodeAffinity: &core.NodeAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []core.PreferredSchedulingTerm{{Weight: 100,
@@ -43,11 +43,11 @@ func preferences(env *harness.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	wish := "node-00000"
-	if chosen == wish {
-		wish = "node-00001"
+	preferred := "node-00000"
+	if chosen == preferred {
+		preferred = "node-00001"
 	}
-	got, err := lands(env, wishing("overridden", wish))
+	got, err := lands(env, preferring("overridden", preferred))
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func preferences(env *harness.Env) (err error) {
 	if err = env.Reinstall(); err != nil {
 		return err
 	}
-	if got, err = lands(env, wishing("honoured", wish)); err != nil {
+	if got, err = lands(env, preferring("honoured", preferred)); err != nil {
 		return err
 	}
-	if got != wish {
-		return fmt.Errorf("it went to %s, and %s was preferred", got, wish)
+	if got != preferred {
+		return fmt.Errorf("it went to %s, and %s was preferred", got, preferred)
 	}
 	// Nothing is reserved while kube-scheduler chooses: who loses a race asks again.
 	return manyAtOnce(env)

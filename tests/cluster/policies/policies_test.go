@@ -119,7 +119,7 @@ func (b binders) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-type ask struct {
+type policyCase struct {
 	what      string
 	policy    string
 	who       string
@@ -214,7 +214,7 @@ func TestPolicies(t *testing.T) {
 	const volcanos, given = "divvy-volcano-annotations", "volcano.sh/vgpu-ids-new"
 	placed := pod(noted(given, "a", "mine", "1"))
 	held := pod(noted(allocated, "a", "mine", "1"))
-	asks := []ask{
+	policyCases := []policyCase{
 		{"made plain", pods, tenant, "", nil, pod(nil), "pods", false, ""},
 		{"made with an assignment", pods, tenant, "", nil, pod(noted(allocated, "a")), "pods", true, allocated},
 		{"made by us", pods, ours, "", nil, pod(noted(allocated, "a")), "pods", false, ""},
@@ -307,14 +307,14 @@ func TestPolicies(t *testing.T) {
 			p.Spec.InitContainers = asking("nvidia.com/gpumem", nil).Spec.Containers
 		}), "pods", true, "default-scheduler"},
 	}
-	asks = append(asks, prioritised()...)
-	asks = append(asks, debugged()...)
-	for _, one := range asks {
+	policyCases = append(policyCases, prioritised()...)
+	policyCases = append(policyCases, debugged()...)
+	for _, one := range policyCases {
 		t.Run(one.policy+"/"+one.what, func(t *testing.T) { one.run(t, compiled[one.policy]) })
 	}
 }
 
-func (a ask) run(t *testing.T, validator validating.Validator) {
+func (a policyCase) run(t *testing.T, validator validating.Validator) {
 	who := &user.DefaultInfo{Name: a.who, Groups: []string{"system:authenticated"}}
 	if a.node != "" {
 		who.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {a.node}}

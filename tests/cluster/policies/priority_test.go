@@ -11,18 +11,18 @@ import (
 const mayLabel = "divvy.dev/may-set-priority"
 
 // Regression: any author of a pod took the latency class of a device, and kept its pod from eviction.
-func prioritised() []ask {
+func prioritised() []policyCase {
 	const policy, use = "divvy-priority", "use.divvy.dev/"
-	made := func(what, key, value string, deny bool) ask {
+	made := func(what, key, value string, deny bool) policyCase {
 		said := ""
 		if deny {
 			said = key
 		}
-		return ask{what + " " + value, policy, tenant, "", nil, pod(noted(key, value)), "pods", deny, said}
+		return policyCase{what + " " + value, policy, tenant, "", nil, pod(noted(key, value)), "pods", deny, said}
 	}
 	before := pod(noted(use+"priority", "high", use+"evictable", "false", use+"min-runtime", "1d"))
 	classed := pod(func(p *core.Pod) { noted(use+"priority", "high")(p); p.Spec.PriorityClassName = "serving" })
-	asks := []ask{
+	policyCases := []policyCase{
 		{"nothing of it", policy, tenant, "", nil, pod(nil), "pods", false, ""},
 		{"nothing of it before", policy, tenant, "", pod(nil), pod(noted("mine", "1")), "pods", false, ""},
 		{"a class that is not high", policy, tenant, "", nil, classed, "pods", true, use + "priority"},
@@ -50,12 +50,12 @@ func prioritised() []ask {
 		made("change, escaped:", use+"change", `{"id":"a","container":"c","priority":"\u0068igh"}`, true),
 	}
 	for _, time := range []string{"0", "0s", "90s", "999", "3600", "3600s", "10m", "60m", "0h", "1h", "0d"} {
-		asks = append(asks, made("min-runtime", use+"min-runtime", time, false))
+		policyCases = append(policyCases, made("min-runtime", use+"min-runtime", time, false))
 	}
 	for _, time := range []string{"", "3601", "3700s", "9999", "61m", "99m", "2h", "10h", "1d", "36500d", "for ever", "1h "} {
-		asks = append(asks, made("min-runtime", use+"min-runtime", time, true))
+		policyCases = append(policyCases, made("min-runtime", use+"min-runtime", time, true))
 	}
-	return asks
+	return policyCases
 }
 
 func TestPriorityIsFreeInNamespacesThatAreLabelled(t *testing.T) {
@@ -76,7 +76,7 @@ func TestPriorityIsFreeInNamespacesThatAreLabelled(t *testing.T) {
 }
 
 // Regression: kubectl debug --profile=sysadmin put a privileged container beside a share.
-func debugged() []ask {
+func debugged() []policyCase {
 	const policy, visible, where = "divvy-ephemeral-containers", "divvy-visible-devices", "pods/ephemeralcontainers"
 	yes, no := true, false
 	with := func(base *core.Pod, added ...core.EphemeralContainerCommon) *core.Pod {
@@ -94,7 +94,7 @@ func debugged() []ask {
 	all := core.EphemeralContainerCommon{Name: "all", Env: []core.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}}}
 	share, other := asking("nvidia.com/gpu", nil), asking("cpu", nil)
 	root := with(share, context("root", &yes))
-	return []ask{
+	return []policyCase{
 		{"plain", policy, tenant, "", share, with(share, plain), where, false, ""},
 		{"not privileged", policy, tenant, "", share, with(share, context("d", &no)), where, false, ""},
 		{"privileged", policy, tenant, "", share, root, where, true, "whole devices: root"},

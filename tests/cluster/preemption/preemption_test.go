@@ -48,10 +48,10 @@ func WaitTerminated(a *harness.ContendedNode, names ...string) error {
 }
 
 func jointPreemption(a *harness.ContendedNode) error {
-	guarded := a.Pod("guarded", a.Low, "", "5")
-	guarded.Labels["guard"] = "guard"
+	protected := a.Pod("guarded", a.Low, "", "5")
+	protected.Labels["guard"] = "guard"
 	for _, p := range []*core.Pod{a.Pod("device", a.Low, "60000", "1"),
-		a.Pod("filler", a.Low, "20000", "1"), guarded, a.Pod("bystander", a.High, "", "4")} {
+		a.Pod("filler", a.Low, "20000", "1"), protected, a.Pod("bystander", a.High, "", "4")} {
 		if err := a.RunPod(p); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func TestAvailability(t *testing.T) {
 	checks.Run(t,
 		checks.Check{Name: "without-the-webhook-no-pod-with-devices-is-made",
 			Requirement: "webhook down: a GPU pod of every configured name is refused and a plain pod is admitted",
-			Run:         doorIsShut},
+			Run:         webhookAbsent},
 		checks.Check{Name: "a-new-certificate-is-noticed-by-nobody",
 			Requirement: "TLS with hot reload and self-managed rotating certificates",
 			Run:         certificateChanges})
@@ -54,7 +54,7 @@ func deviceNames(env *harness.Env) ([]string, error) {
 	return append(names, "nvidia.com/mig-1g.5gb"), nil
 }
 
-func doorIsShut(env *harness.Env) error {
+func webhookAbsent(env *harness.Env) error {
 	names, err := deviceNames(env)
 	if err != nil {
 		return err

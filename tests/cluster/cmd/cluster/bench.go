@@ -111,7 +111,7 @@ func benchCommand(args []string) int {
 	}
 	b.report.details = map[string]any{}
 	err = b.measure()
-	if len(b.report.figures) > 0 {
+	if len(b.report.measurements) > 0 {
 		fmt.Print(b.report.table())
 	}
 	if err == nil && *file != "" {
@@ -127,7 +127,7 @@ func benchCommand(args []string) int {
 	return 0
 }
 
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func printProgress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // measure leaves nothing behind, but the logs of what failed.
 func (b *bench) measure() (err error) {
@@ -175,7 +175,7 @@ func (b *bench) ground() error {
 	if err := b.describeNodes(most); err != nil {
 		return err
 	}
-	say("starting a control plane in %s", b.Dir)
+	printProgress("starting a control plane in %s", b.Dir)
 	if err := b.Up(b.ctx); err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (b *bench) describeNodes(count int) error {
 }
 
 func (b *bench) makeUpTo(from, to int) error {
-	say("making nodes up to %d", to)
+	printProgress("making nodes up to %d", to)
 	return harness.Concurrently(to-from, func(at int) error {
 		_, err := b.client.CoreV1().Nodes().Create(b.ctx, &b.nodes[from+at], meta.CreateOptions{})
 		return err

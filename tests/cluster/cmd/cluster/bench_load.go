@@ -17,21 +17,21 @@ import (
 type query struct {
 	url  string
 	body []byte
-	good func(answer []byte) error
+	good func(reply []byte) error
 }
 
 func (q query) send(client *http.Client) error {
-	answer, err := client.Post(q.url, "application/json", bytes.NewReader(q.body))
+	reply, err := client.Post(q.url, "application/json", bytes.NewReader(q.body))
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
 	if err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", q.url, answer.Status, text)
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", q.url, reply.Status, text)
 	}
 	return q.good(text)
 }

@@ -94,7 +94,7 @@ func benchNodeCommand(args []string) int {
 	}
 	b.report.details = map[string]any{}
 	err = b.measure(ctx, c, *build, *deploy)
-	if len(b.report.figures) > 0 {
+	if len(b.report.measurements) > 0 {
 		fmt.Print(b.report.table())
 	}
 	if err == nil && *file != "" {

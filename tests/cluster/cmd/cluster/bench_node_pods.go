@@ -18,7 +18,7 @@ import (
 // measureStarts: from when a pod is bound until its container's own program begins, with a share
 // and without, by turns.
 func (b *nodeBench) measureStarts() error {
-	say("starting %d pods with a share and %d without", b.plan.starts, b.plan.starts)
+	printProgress("starting %d pods with a share and %d without", b.plan.starts, b.plan.starts)
 	var took [2]latencies
 	for at := range 2 * b.plan.starts {
 		var limits harness.Limits
@@ -80,7 +80,7 @@ func (b *nodeBench) boundAt(name string) (at time.Time, err error) {
 
 // measureContention: what the agent uses while all tenants compute, and whom it writes to.
 func (b *nodeBench) measureContention() error {
-	say("starting %d pods that compute", b.plan.tenants)
+	printProgress("starting %d pods that compute", b.plan.tenants)
 	for at := range b.plan.tenants {
 		p := harness.ProbePod(fmt.Sprintf("tenant-%d", at), harness.OneShare("1000", "10"))
 		p.Spec.Containers[0].Args = []string{"contend", "2000000"}
@@ -99,7 +99,7 @@ func (b *nodeBench) measureContention() error {
 	if err := b.fullKnown(); err != nil {
 		return err
 	}
-	say("looking at them for %v", b.plan.contend)
+	printProgress("looking at them for %v", b.plan.contend)
 	if err := b.log.Read(func(*harness.AuditedWrite) {}); err != nil {
 		return err
 	}
@@ -199,12 +199,12 @@ func (b *nodeBench) scrapes() error {
 	bytes := 0
 	for range b.plan.scrapes {
 		began := time.Now()
-		answer, err := http.Get("http://" + harness.AgentMetrics + "/metrics")
+		reply, err := http.Get("http://" + harness.AgentMetrics + "/metrics")
 		if err != nil {
 			return err
 		}
-		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (b *nodeBench) allocations() error {
 
 // measureKubelets: from the socket of a kubelet that began anew until it knows the agent.
 func (b *nodeBench) measureKubelets() error {
-	say("ending %d kubelets", b.plan.kubelets)
+	printProgress("ending %d kubelets", b.plan.kubelets)
 	var took latencies
 	for range b.plan.kubelets {
 		seconds, err := b.oneKubelet()

@@ -244,13 +244,13 @@ func (b *bench) measureSize(size int) error {
 	var spent [2]latencies
 	var runs [2][]run
 	for at := range b.plan.runs {
-		for turn := range 2 {
-			which := (at + turn) % 2
+		for round := range 2 {
+			which := (at + round) % 2
 			made, err := b.once(which == 1)
 			if err != nil {
 				return err
 			}
-			say("%d nodes, %s Divvy: %.0f pods/s; %s", size, []string{"without", "with"}[which],
+			printProgress("%d nodes, %s Divvy: %.0f pods/s; %s", size, []string{"without", "with"}[which],
 				made.PerSecond, made.Saturation)
 			rates[which] = append(rates[which], made.PerSecond)
 			spent[which] = append(spent[which], made.Spent...)

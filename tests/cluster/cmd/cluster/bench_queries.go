@@ -30,7 +30,7 @@ func (b *bench) measureQueries() error {
 	if err := b.Remove(); err != nil {
 		return err
 	}
-	say("making %d pods that hold devices", b.plan.held)
+	printProgress("making %d pods that hold devices", b.plan.held)
 	if err := b.asBeforePolicies(); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (b *bench) measureRebuild() error {
 			return err
 		}
 		used = append(used, seconds)
-		say("knows %d pods after %.2f s, of which it worked %.2f s", b.plan.held,
+		printProgress("knows %d pods after %.2f s, of which it worked %.2f s", b.plan.held,
 			walls[len(walls)-1], seconds)
 	}
 	if b.plan.held == fullPlan.held {
@@ -154,12 +154,12 @@ func (b *bench) nameOrders() ([]string, error) {
 }
 
 // oneNode is what is good about an answer of /filter.
-func oneNode(answer []byte) error {
+func oneNode(reply []byte) error {
 	var said struct {
 		NodeNames []string
 		Error     string
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(reply, &said); err != nil {
 		return err
 	}
 	if said.Error != "" || len(said.NodeNames) != 1 {
@@ -169,7 +169,7 @@ func oneNode(answer []byte) error {
 }
 
 func (b *bench) measureFilter(found harness.ExtenderPorts) error {
-	say("asking /filter %d times a second with %d names", perSecond, len(b.nodes))
+	printProgress("asking /filter %d times a second with %d names", perSecond, len(b.nodes))
 	pods, err := b.loadPods()
 	if err != nil {
 		return err
@@ -206,12 +206,12 @@ func (b *bench) measureFilter(found harness.ExtenderPorts) error {
 }
 
 // nowhere is what is good about an answer of /filter to a pod that fits nowhere.
-func nowhere(answer []byte) error {
+func nowhere(reply []byte) error {
 	var said struct {
 		NodeNames []string
 		Error     string
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(reply, &said); err != nil {
 		return err
 	}
 	if said.Error != "" || len(said.NodeNames) != 0 {
@@ -222,7 +222,7 @@ func nowhere(answer []byte) error {
 
 // measureRefusals: the same of pods that fit nowhere, for which every node needs a reason.
 func (b *bench) measureRefusals(found harness.ExtenderPorts) error {
-	say("asking /filter %d times a second for pods that fit nowhere", refusedPerSecond)
+	printProgress("asking /filter %d times a second for pods that fit nowhere", refusedPerSecond)
 	text, err := json.Marshal(harness.Pod("refused", harness.Container("c", harness.Limits{countName: "1",
 		"nvidia.com/gpumem": "1000000", "nvidia.com/gpucores": "5"})))
 	if err != nil {
@@ -257,7 +257,7 @@ func (b *bench) measureRefusals(found harness.ExtenderPorts) error {
 }
 
 func (b *bench) measureWebhook(found harness.ExtenderPorts) error {
-	say("asking /webhook %d times a second", perSecond)
+	printProgress("asking /webhook %d times a second", perSecond)
 	p := harness.Pod("asked", harness.Container("c", harness.Limits{countName: "1", "nvidia.com/gpumem": "3000"}))
 	p.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	text, err := json.Marshal(p)

@@ -12,14 +12,14 @@ import (
 )
 
 // A figure is one result, under its key.
-type figure struct {
+type measurement struct {
 	key     string // "pods_per_s/1000/with"
 	value   float64
 	bar     *float64
 	atLeast bool // the bar is one to reach
 }
 
-func (f figure) passed() bool {
+func (f measurement) passed() bool {
 	if f.bar == nil {
 		return true
 	}
@@ -31,22 +31,22 @@ func (f figure) passed() bool {
 
 // A report is what a bench found, against its bars: as divvy-bench has it.
 type report struct {
-	driver  string
-	figures []figure
-	notes   []string
-	details map[string]any // in the JSON only
+	driver       string
+	measurements []measurement
+	notes        []string
+	details      map[string]any // in the JSON only
 }
 
 func (r *report) add(key string, value float64) {
-	r.figures = append(r.figures, figure{key: key, value: value})
+	r.measurements = append(r.measurements, measurement{key: key, value: value})
 }
 
 func (r *report) atMost(key string, value, bar float64) {
-	r.figures = append(r.figures, figure{key, value, &bar, false})
+	r.measurements = append(r.measurements, measurement{key, value, &bar, false})
 }
 
 func (r *report) atLeast(key string, value, bar float64) {
-	r.figures = append(r.figures, figure{key, value, &bar, true})
+	r.measurements = append(r.measurements, measurement{key, value, &bar, true})
 }
 
 func (r *report) note(format string, args ...any) {
@@ -54,7 +54,7 @@ func (r *report) note(format string, args ...any) {
 }
 
 func (r *report) passed() bool {
-	for _, one := range r.figures {
+	for _, one := range r.measurements {
 		if !one.passed() {
 			return false
 		}
@@ -66,7 +66,7 @@ func (r *report) table() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s\n%s\n\n%-36s %10s %10s\n", now(), r.driver, host(), "figure", "value",
 		"bar")
-	for _, one := range r.figures {
+	for _, one := range r.measurements {
 		bar, verdict := "-", ""
 		if one.bar != nil {
 			bar, verdict = fmt.Sprintf("%.2f", *one.bar), "pass"
@@ -86,7 +86,7 @@ func (r *report) write(file string) error {
 	root := map[string]any{"date": now(), "driver": r.driver, "host": host(), "passed": r.passed(),
 		"details": r.details}
 	bars := map[string]float64{}
-	for _, one := range r.figures {
+	for _, one := range r.measurements {
 		at := root
 		groups := strings.Split(one.key, "/")
 		for _, group := range groups[:len(groups)-1] {

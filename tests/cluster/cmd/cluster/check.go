@@ -201,14 +201,15 @@ func (r *checkRun) area(ctx context.Context, area string, chosen []listed) ([]ha
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range records {
-		delete(of, one.Name)
+	for i := range records {
+		records[i].Package = area
+		delete(of, records[i].Name)
 	}
 	if ctx.Err() == nil {
 		for _, one := range chosen {
 			if _, missing := of[one.name]; missing {
-				records = append(records, harness.Record{Name: one.name, Requirement: one.requirement, Result: "fail",
-					Reason: fmt.Sprintf("%s ended without a record of it: %v", r.program(area), ended)})
+				records = append(records, harness.Record{Name: one.name, Package: area, Requirement: one.requirement,
+					Result: "fail", Reason: fmt.Sprintf("%s ended without a record of it: %v", r.program(area), ended)})
 			}
 		}
 	}

@@ -139,14 +139,14 @@ func (p *hamiPlugin) GetDevicePluginOptions(context.Context, *device.Empty) (*de
 
 func (p *hamiPlugin) ListAndWatch(_ *device.Empty,
 	stream grpc.ServerStreamingServer[device.ListAndWatchResponse]) error {
-	answer := &device.ListAndWatchResponse{}
+	reply := &device.ListAndWatchResponse{}
 	for _, card := range p.terms.Cards {
 		for at := range harness.HamiSplit {
-			answer.Devices = append(answer.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card, at),
+			reply.Devices = append(reply.Devices, &device.Device{ID: fmt.Sprintf("%s-%d", card, at),
 				Health: device.Healthy})
 		}
 	}
-	if err := stream.Send(answer); err != nil {
+	if err := stream.Send(reply); err != nil {
 		return err
 	}
 	select {
@@ -164,7 +164,7 @@ func (p *hamiPlugin) Allocate(ctx context.Context, ask *device.AllocateRequest) 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := p.give(ctx, pod, ask)
+	reply, err := p.give(ctx, pod, ask)
 	phase := "success"
 	if err != nil {
 		phase = "failed"
@@ -172,10 +172,10 @@ func (p *hamiPlugin) Allocate(ctx context.Context, ask *device.AllocateRequest) 
 	now, got := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, meta.GetOptions{})
 	done := got == nil && !strings.Contains(now.Annotations[p.terms.ToAllocate], p.terms.Word)
 	if err == nil && !done {
-		return answer, got // others of its containers come
+		return reply, got // others of its containers come
 	}
 	marked := p.mark(ctx, pod, map[string]any{"hami.io/bind-phase": phase})
-	return answer, errors.Join(err, marked, p.note(ctx, map[string]any{"hami.io/mutex.lock": nil}))
+	return reply, errors.Join(err, marked, p.note(ctx, map[string]any{"hami.io/mutex.lock": nil}))
 }
 
 func (p *hamiPlugin) pending(ctx context.Context) (*core.Pod, error) {

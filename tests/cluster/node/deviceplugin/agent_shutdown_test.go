@@ -156,7 +156,7 @@ func turnedAway(env *harness.Env) error {
 // countsSome: the kubelet has said in its node that there are units.
 func countsSome(env *harness.Env) error {
 	return env.WaitFor("the kubelet counts units", func() error {
-		if env.HasUnits(0) == nil {
+		if env.HasDeviceIDs(0) == nil {
 			return errors.New("there are none")
 		}
 		return nil

@@ -32,19 +32,19 @@ const (
 )
 
 // One unit for each card: the next pod there has the units of the one before.
-var throttles = append([]string{"--on-bypass", "throttle"}, harness.OneUnitEach...)
+var throttles = append([]string{"--on-bypass", "throttle"}, harness.OneDeviceIDEach...)
 
 func verdictGoes(env *harness.Env) (err error) {
 	record, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	_, units, err := env.Devices()
+	_, idCount, err := env.Devices()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, env.DeletePods(), env.RestartAgent(record.Build), env.WaitDevices(cards, units))
+		err = errors.Join(err, env.DeletePods(), env.RestartAgent(record.Build), env.WaitDevices(cards, idCount))
 	}()
 	if err := env.RestartAgent(record.Build, throttles...); err != nil {
 		return err
@@ -56,18 +56,18 @@ func verdictGoes(env *harness.Env) (err error) {
 	if err := judgedByTheNext(env, judged, record.Build); err != nil {
 		return fmt.Errorf("the next agent: %w", err)
 	}
-	heir, err := inherits(env, judged, ledger, cards[0], record.Build)
+	successor, err := inherits(env, judged, ledger, cards[0], record.Build)
 	if err != nil {
 		return fmt.Errorf("the next pod: %w", err)
 	}
 	// The control: of this one it is found, too, once there is something to be found.
-	if err := errors.Join(heir[1].Must("open", 1), env.WaitBypassReported()); err != nil {
+	if err := errors.Join(successor[1].Must("open", 1), env.WaitBypassReported()); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := env.ComputesWithinFor(aWhile, heir[0], "then throttled", 0.001, harness.ThrottledShare); err != nil {
+	if err := env.ComputesWithinFor(aWhile, successor[0], "then throttled", 0.001, harness.ThrottledShare); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	return endsUnseen(env, heir, record.Build)
+	return endsUnseen(env, successor, record.Build)
 }
 
 // judged is a pod that goes around Divvy, is told and throttled; and the ledger that it has.
@@ -156,29 +156,29 @@ func inherits(env *harness.Env, before []*harness.Worker, ledger, card, build st
 		if err != nil {
 			return nil, err
 		}
-		heir, came, err := heirOf(env, before, ledger, card, build)
+		successor, came, err := successorOf(env, before, ledger, card, build)
 		if err != nil {
 			return nil, err
 		}
 		env.Note += fmt.Sprintf("the next one %.1f s after its end; ", came.Seconds())
 		if came < verdictLasts {
 			// That is as long as whatever was known of the other one lasts.
-			if err := env.ComputesWithin(heir[0], "has", harness.UnthrottledShare, 1); err != nil {
+			if err := env.ComputesWithin(successor[0], "has", harness.UnthrottledShare, 1); err != nil {
 				return nil, err
 			}
-			return heir, untold(env, "two-faced", string(old.UID))
+			return successor, untold(env, "two-faced", string(old.UID))
 		}
-		if err := errors.Join(heir[1].Must("open", 1), env.WaitBypassReported()); err != nil {
+		if err := errors.Join(successor[1].Must("open", 1), env.WaitBypassReported()); err != nil {
 			return nil, err
 		}
-		before = heir
+		before = successor
 	}
 	return nil, fmt.Errorf("none of %d came before the verdict was over by itself: nothing is shown", tries)
 }
 
-// heirOf ends the pod, and makes the next one of its name: how long after its end that came.
-func heirOf(env *harness.Env, before []*harness.Worker, ledger, card, build string) ([]*harness.Worker, time.Duration,
-	error) {
+// successorOf ends the pod, and makes the next one of its name: how long after its end that came.
+func successorOf(env *harness.Env, before []*harness.Worker, ledger, card, build string) ([]*harness.Worker,
+	time.Duration, error) {
 	if err := errors.Join(before[1].Send("exit"), before[1].Conn.Close(), before[0].Exit(env)); err != nil {
 		return nil, 0, err
 	}
@@ -187,19 +187,19 @@ func heirOf(env *harness.Env, before []*harness.Worker, ledger, card, build stri
 	if err := env.Delete("two-faced"); err != nil {
 		return nil, 0, err
 	}
-	heir, err := env.StartHalfManagedPod(card, build)
+	successor, err := env.StartHalfManagedPod(card, build)
 	if err != nil {
 		return nil, 0, err
 	}
 	came := time.Since(ended)
-	if err := heir[0].Must("open", 1); err != nil {
+	if err := successor[0].Must("open", 1); err != nil {
 		return nil, 0, err
 	}
 	if now, err := env.TenantFolder("two-faced"); err != nil || now != ledger {
 		return nil, 0, errors.Join(err, fmt.Errorf("it came with %s and not %s: nothing is shown", filepath.Base(now),
 			filepath.Base(ledger)))
 	}
-	return heir, came, nil
+	return successor, came, nil
 }
 
 // untold: nobody says of it that it goes around Divvy, or ever did, nor still of who was called so before.

@@ -30,7 +30,7 @@ const (
 var dashboardTerms = append([]string{"--overcommit", "2"}, harness.SwapTurns...)
 
 // The boards of a node, and who is to be on them.
-type boards struct {
+type dashboards struct {
 	cards, tenants []harness.PanelQuery
 	uuids          []string
 	containers     []harness.ContainerRef
@@ -43,7 +43,7 @@ func nodeDashboardsHaveData(env *harness.Env) error {
 		return err
 	}
 	return env.WithDevices(harness.SwapCards, dashboardTerms, func(uuids []string) error {
-		all := &boards{uuids: uuids}
+		all := &dashboards{uuids: uuids}
 		if all.cards, err = env.DashboardQueries("cards.json"); err != nil {
 			return err
 		}
@@ -56,18 +56,18 @@ func nodeDashboardsHaveData(env *harness.Env) error {
 	})
 }
 
-func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *boards, build string) error {
+func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *dashboards, build string) error {
 	if err := env.WaitSeries(p, "divvy_device_hardware_info", len(all.uuids)); err != nil {
 		return err
 	}
 	if err := noneHas(p, all.tenants); err != nil {
 		return fmt.Errorf("control: before there are tenants: %w", err)
 	}
-	if err := busyBoards(env, p, all, build); err != nil {
+	if err := busyDashboards(env, p, all, build); err != nil {
 		return err
 	}
 	begun := time.Now()
-	if err := boardsShow(env, p, all); err != nil {
+	if err := dashboardsShow(env, p, all); err != nil {
 		return err
 	}
 	env.Note = fmt.Sprintf("%d queries have values of %d cards and %d containers, %.1f s after they began to work",
@@ -79,14 +79,14 @@ func nodeDashboardsShow(env *harness.Env, p *harness.Prometheus, all *boards, bu
 	if err := errors.Join(err, env.RestartAgentOn(harness.SwapCards, build, dashboardTerms...)); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
-	if err := boardsShow(env, p, all); err != nil {
+	if err := dashboardsShow(env, p, all); err != nil {
 		return fmt.Errorf("under the next agent: %w", err)
 	}
 	return all.workedOn()
 }
 
 // workedOn: all that was counted is of programs that did what they were told, and nothing of it is wrong.
-func (b *boards) workedOn() error {
+func (b *dashboards) workedOn() error {
 	for _, h := range b.workers {
 		if rounds, err := h.Stop(); err != nil || rounds == 0 {
 			return errors.Join(err, fmt.Errorf("%s did %d rounds", h.Name, rounds))
@@ -108,18 +108,18 @@ func noneHas(p *harness.Prometheus, queries []harness.PanelQuery) error {
 	return nil
 }
 
-// busyBoards: beside a pod that Divvy gave nothing three containers of two pods have more of the first card than it
+// busyDashboards: beside a pod that Divvy gave nothing three containers of two pods have more of the first card than it
 // has,
 // and take turns on it; each is refused something.
-func busyBoards(env *harness.Env, p *harness.Prometheus, all *boards, build string) error {
+func busyDashboards(env *harness.Env, p *harness.Prometheus, all *dashboards, build string) error {
 	const most = harness.SwapCardMiB * 60 / 100
 	// It comes while there is room for a context.
-	stranger := env.UnmanagedPodOn(harness.SwapCards, "stranger", build)
-	stranger.Spec.Containers[0].Args = []string{"contend", "1000000"}
-	if _, err := env.Create(stranger); err != nil {
+	unmanaged := env.UnmanagedPodOn(harness.SwapCards, "unmanaged", build)
+	unmanaged.Spec.Containers[0].Args = []string{"contend", "1000000"}
+	if _, err := env.Create(unmanaged); err != nil {
 		return err
 	}
-	if err := env.WaitRunning("stranger"); err != nil {
+	if err := env.WaitRunning("unmanaged"); err != nil {
 		return err
 	}
 	workers, err := env.StartWorkers(harness.WithSecondContainer(harness.ShareOf("pair", all.uuids[0], most),
@@ -155,8 +155,8 @@ func busyBoards(env *harness.Env, p *harness.Prometheus, all *boards, build stri
 	return nil
 }
 
-// boardsShow: each query, at some moment.
-func boardsShow(env *harness.Env, p *harness.Prometheus, all *boards) error {
+// dashboardsShow: each query, at some moment.
+func dashboardsShow(env *harness.Env, p *harness.Prometheus, all *dashboards) error {
 	for _, one := range all.cards {
 		err := env.WaitFor(one.Panel, func() error { return showsCards(p, one, all.uuids) })
 		if err != nil {
@@ -192,7 +192,8 @@ func showsCards(p *harness.Prometheus, one harness.PanelQuery, uuids []string) e
 }
 
 // showsContainers: it has a value for each of these containers, or each one's pod where it adds containers up.
-func showsContainers(p *harness.Prometheus, one harness.PanelQuery, space string, containers []harness.ContainerRef) error {
+func showsContainers(p *harness.Prometheus, one harness.PanelQuery, namespace string,
+	containers []harness.ContainerRef) error {
 	found, err := p.Query(one.Query)
 	if err != nil {
 		return err
@@ -201,13 +202,13 @@ func showsContainers(p *harness.Prometheus, one harness.PanelQuery, space string
 	for _, who := range containers {
 		var its []harness.Sample
 		for _, has := range found {
-			same := has.Labels["namespace"] == space && has.Labels["pod"] == who.Pod
+			same := has.Labels["namespace"] == namespace && has.Labels["pod"] == who.Pod
 			if same && (sums || has.Labels["container"] == who.Container) {
 				its = append(its, has)
 			}
 		}
 		if _, there := harness.MaxValue(its, "", ""); !there || len(its) != 1 {
-			return fmt.Errorf("%s of %v of %s is not once in %v", one.Query, who, space, found)
+			return fmt.Errorf("%s of %v of %s is not once in %v", one.Query, who, namespace, found)
 		}
 	}
 	return aboveNothing(one, found)

@@ -26,8 +26,8 @@ func TestReadiness(t *testing.T) {
 
 const servedKey = "divvy.dev/served-resources"
 
-// unheardFor is several times as long as an agent takes to write into its node, and a scheduler to read it.
-const unheardFor = 5 * time.Second
+// publishTime is several times as long as an agent takes to write into its node, and a scheduler to read it.
+const publishTime = 5 * time.Second
 
 // servedNames is what the node says.
 func servedNames(env *harness.Env) ([]string, error) {
@@ -63,14 +63,14 @@ func servesOnly(env *harness.Env, name string) error {
 // agentUnready waits until an agent says that it is not ready for that reason.
 func agentUnready(env *harness.Env, reason string) error {
 	return env.WaitFor("an agent waits: "+reason, func() error {
-		answer, err := http.Get("http://" + harness.AgentMetrics + "/readyz")
+		reply, err := http.Get("http://" + harness.AgentMetrics + "/readyz")
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err == nil && (answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), reason)) {
-			err = fmt.Errorf("it answers %s: %s", answer.Status, text)
+		defer reply.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		if err == nil && (reply.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), reason)) {
+			err = fmt.Errorf("it answers %s: %s", reply.Status, text)
 		}
 		return err
 	})
@@ -111,7 +111,7 @@ func saidOnceKnown(env *harness.Env) (err error) {
 	if _, err := env.WaitRefused("early"); err != nil {
 		return err
 	}
-	if err := succeededUnheard(env, record.Build); err != nil {
+	if err := successorUnregistered(env, record.Build); err != nil {
 		return err
 	}
 	said, err := env.WaitResult("early", 0)
@@ -121,9 +121,9 @@ func saidOnceKnown(env *harness.Env) (err error) {
 	return errors.Join(err, serves(env, "nvidia.com/gpu"), serves(env, modelName), serves(env, harness.OwnResource))
 }
 
-// succeededUnheard: an agent that serves all names comes after one that was killed; the kubelet, which is stopped, does
-// not hear of it yet.
-func succeededUnheard(env *harness.Env, build string) (err error) {
+// successorUnregistered: an agent that serves all names comes after one that was killed; the kubelet, which is stopped,
+// has no registration of it yet.
+func successorUnregistered(env *harness.Env, build string) (err error) {
 	kubelet, known := env.Processes.Find("kubelet")
 	if !known {
 		return errors.New("there is no kubelet")
@@ -141,5 +141,5 @@ func succeededUnheard(env *harness.Env, build string) (err error) {
 	if err := agentUnready(env, "the kubelet does not know"); err != nil {
 		return err
 	}
-	return unplacedFor(env, "early", "nvidia.com/gpu", unheardFor)
+	return unplacedFor(env, "early", "nvidia.com/gpu", publishTime)
 }

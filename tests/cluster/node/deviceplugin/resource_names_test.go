@@ -52,16 +52,16 @@ func manyNames(env *harness.Env) error {
 	}
 	// As the agent is told where nobody says otherwise; the node's status may be of who was before it.
 	const each = 10
-	units := int64(each * len(uuids))
+	idCount := int64(each * len(uuids))
 	for _, name := range []string{"nvidia.com/gpu", harness.OwnResource, modelName} {
-		if err := env.WaitKubeletCapacity(name, units); err != nil {
+		if err := env.WaitKubeletCapacity(name, idCount); err != nil {
 			return err
 		}
 	}
 	if err := eachByItsName(env, uuids[0]); err != nil {
 		return err
 	}
-	if err := fullByOneName(env, uuids[1], units, each); err != nil {
+	if err := fullByOneName(env, uuids[1], idCount, each); err != nil {
 		return err
 	}
 	if err := fullByModel(env, uuids[2]); err != nil {
@@ -70,7 +70,7 @@ func manyNames(env *harness.Env) error {
 	if err := env.DeletePods(); err != nil {
 		return err
 	}
-	return withoutNames(env, uuids[1], units)
+	return withoutNames(env, uuids[1], idCount)
 }
 
 // eachByItsName: units are called alike by every name, shares are not mixed up.
@@ -103,7 +103,7 @@ func eachByItsName(env *harness.Env, uuid string) error {
 
 // fullByOneName: whoever comes by another name waits, and has his share when there is room. `each`:
 // units of one card.
-func fullByOneName(env *harness.Env, uuid string, units, each int64) error {
+func fullByOneName(env *harness.Env, uuid string, idCount, each int64) error {
 	whole := harness.WithAnnotations(harness.ProbePod("whole", harness.Limits{"nvidia.com/gpu": "1"}),
 		"use.divvy.dev/uuid", uuid)
 	if _, err := env.Create(harness.IdlePod(whole)); err != nil {
@@ -123,14 +123,14 @@ func fullByOneName(env *harness.Env, uuid string, units, each int64) error {
 		}
 	}
 	// Who has the card keeps its unit; by other names none of it is left.
-	for name, left := range map[string]int64{"nvidia.com/gpu": units - each + 1, harness.OwnResource: units - each,
-		modelName: units - each} {
+	for name, left := range map[string]int64{"nvidia.com/gpu": idCount - each + 1, harness.OwnResource: idCount - each,
+		modelName: idCount - each} {
 		if err := env.WaitKubeletCapacity(name, left); err != nil {
 			return err
 		}
 	}
 	// The cards have so many, and more; offered is one less.
-	more := harness.ProbePod(env.Namespace, harness.Limits{modelName: fmt.Sprint(units - each + 1)})
+	more := harness.ProbePod(env.Namespace, harness.Limits{modelName: fmt.Sprint(idCount - each + 1)})
 	err := env.BypassScheduler(more, "the kubelet turns it away", func(found *core.Pod) error {
 		if found.Status.Phase != core.PodFailed || found.Status.Reason != tooEarly {
 			return fmt.Errorf("it is %s %s: %s", found.Status.Phase, found.Status.Reason, found.Status.Message)
@@ -152,7 +152,7 @@ func fullByOneName(env *harness.Env, uuid string, units, each int64) error {
 			return fmt.Errorf("%s: %w", pod, err)
 		}
 	}
-	return env.WaitKubeletCapacity(modelName, units)
+	return env.WaitKubeletCapacity(modelName, idCount)
 }
 
 // fullByModel: it is the same whichever name comes first.
@@ -179,7 +179,7 @@ func fullByModel(env *harness.Env, uuid string) error {
 }
 
 // withoutNames is the control.
-func withoutNames(env *harness.Env, uuid string, units int64) (err error) {
+func withoutNames(env *harness.Env, uuid string, idCount int64) (err error) {
 	record, err := env.ReadNodeRecord()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func withoutNames(env *harness.Env, uuid string, units int64) (err error) {
 		return err
 	}
 	// Names that nobody serves any more stay in a node's status, with none to have.
-	for name, count := range map[string]int64{harness.OwnResource: 0, modelName: 0, "nvidia.com/gpu": units} {
+	for name, count := range map[string]int64{harness.OwnResource: 0, modelName: 0, "nvidia.com/gpu": idCount} {
 		if err := env.WaitKubeletCapacity(name, count); err != nil {
 			return err
 		}
@@ -202,18 +202,18 @@ func withoutNames(env *harness.Env, uuid string, units int64) (err error) {
 	if err := env.WaitRunning("whole"); err != nil {
 		return err
 	}
-	return countedThroughout(env, "nvidia.com/gpu", units, withdrawnBound)
+	return countedThroughout(env, "nvidia.com/gpu", idCount, withdrawnBound)
 }
 
 // countedThroughout: for so long nothing else is counted.
-func countedThroughout(env *harness.Env, name string, units int64, long time.Duration) error {
+func countedThroughout(env *harness.Env, name string, idCount int64, long time.Duration) error {
 	for until := time.Now().Add(long); time.Now().Before(until); time.Sleep(time.Second) {
 		node, err := env.Client.CoreV1().Nodes().Get(env.Ctx, harness.KubeletNode, meta.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if now := node.Status.Allocatable[core.ResourceName(name)]; now.Value() != units {
-			return fmt.Errorf("there are %s of %s, and not %d", now.String(), name, units)
+		if now := node.Status.Allocatable[core.ResourceName(name)]; now.Value() != idCount {
+			return fmt.Errorf("there are %s of %s, and not %d", now.String(), name, idCount)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func programsFault(env *harness.Env, uuid string) error {
 		return err
 	}
 	err := env.WaitFor("the agent has heard of Xid 13", func() error {
-		return heardOf(env, uuid, `xid="13"`)
+		return xidReported(env, uuid, `xid="13"`)
 	})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func programsFault(env *harness.Env, uuid string) error {
 	return nil
 }
 
-func heardOf(env *harness.Env, uuid, xid string) error {
+func xidReported(env *harness.Env, uuid, xid string) error {
 	found, err := harness.ScrapeAgent("divvy_device_xid_errors_total")
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func heardOf(env *harness.Env, uuid, xid string) error {
 }
 
 // onlyOffered: just this card, by the node's registration, and by what the kubelet counts.
-func onlyOffered(env *harness.Env, uuid string, units int64) error {
+func onlyOffered(env *harness.Env, uuid string, idCount int64) error {
 	err := env.WaitFor("the scheduler is told", func() error {
 		node, err := env.KubeletNode(env.Ctx, core.NodeReady)
 		if err != nil {
@@ -127,11 +127,11 @@ func onlyOffered(env *harness.Env, uuid string, units int64) error {
 	if err != nil {
 		return err
 	}
-	return env.WaitFor("the kubelet has said so", func() error { return env.HasUnits(units) })
+	return env.WaitFor("the kubelet has said so", func() error { return env.HasDeviceIDs(idCount) })
 }
 
 func faultsAndRecovers(env *harness.Env, bad, good string) error {
-	_, units, err := env.Devices()
+	_, idCount, err := env.Devices()
 	if err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func faultsAndRecovers(env *harness.Env, bad, good string) error {
 	}
 	known := time.Since(struck)
 	// The driver tells of it once: the next agent has it from this one.
-	if err := errors.Join(onlyOffered(env, good, units/2), quickSuccessor(env), onlyOffered(env, good,
-		units/2)); err != nil {
+	if err := errors.Join(onlyOffered(env, good, idCount/2), quickSuccessor(env), onlyOffered(env, good,
+		idCount/2)); err != nil {
 		return err
 	}
 	if err := outOfService(env, "late", bad); err != nil {
@@ -165,7 +165,7 @@ func faultsAndRecovers(env *harness.Env, bad, good string) error {
 	if err != nil {
 		return err
 	}
-	err = env.WaitFor("the kubelet counts it again", func() error { return env.HasUnits(units) })
+	err = env.WaitFor("the kubelet counts it again", func() error { return env.HasDeviceIDs(idCount) })
 	for _, name := range []string{"there", "elsewhere"} {
 		err = errors.Join(err, env.StillRunning(name))
 	}
@@ -225,7 +225,7 @@ func quietAgain(env *harness.Env, bad string) (time.Duration, error) {
 	}
 	// This agent has not heard of the first ones from the driver.
 	err = env.WaitFor("the agent has heard of another error", func() error {
-		return heardOf(env, bad, `xid="48"`)
+		return xidReported(env, bad, `xid="48"`)
 	})
 	if err == nil {
 		err = errors.Join(env.WaitHealthyDevices(1), env.WaitHealthyDevices(2))

@@ -41,7 +41,7 @@ func offTheBus(env *harness.Env) error {
 
 // fallsOff: how long it took until the scheduler knew, and until the kubelet had said so.
 func fallsOff(env *harness.Env, bad, good string) (known, said time.Duration, err error) {
-	_, units, err := env.Devices()
+	_, idCount, err := env.Devices()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -63,7 +63,7 @@ func fallsOff(env *harness.Env, bad, good string) (known, said time.Duration, er
 	}
 	known = clock.Elapsed()
 	// A kubelet writes into its node every 10 s; it gives out no such unit from when it is told.
-	if err := onlyOffered(env, good, units/2); err != nil {
+	if err := onlyOffered(env, good, idCount/2); err != nil {
 		return 0, 0, err
 	}
 	said = clock.Elapsed()

@@ -18,21 +18,21 @@ func TestMissedFaults(t *testing.T) {
 			Requirement: "double-bit ECC errors on a card between two agents: the next one offers it to nobody from its start, says that " +
 				"nobody was there when it happened, and the one after it does not tell it again; who is elsewhere goes on; " +
 				"five minutes later it is offered again, and who waited for it gets it; an agent that comes after no error offers all",
-			Run: errorsUnheard})
+			Run: missedErrors})
 }
 
-func errorsUnheard(env *harness.Env) error {
+func missedErrors(env *harness.Env) error {
 	return onQuickCards(env, func(uuids []string) error { return foundAfterwards(env, uuids[0], uuids[1]) })
 }
 
 // As the agent says it, and as `divvy gpus` has it.
 const (
-	unheard     = "card-fault: 2 uncorrected memory errors"
-	unheardWord = "Xid 48 while no agent ran, between "
+	missed        = "card-fault: 2 uncorrected memory errors"
+	missedMessage = "Xid 48 while no agent ran, between "
 )
 
 func foundAfterwards(env *harness.Env, bad, good string) error {
-	_, units, err := env.Devices()
+	_, idCount, err := env.Devices()
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func foundAfterwards(env *harness.Env, bad, good string) error {
 	if err := env.RestartAgentOn(quickCards, record.Build); err != nil {
 		return err
 	}
-	if err := errors.Join(env.WaitHealthyDevices(1), env.WaitAgentLog(unheard, mark), env.WaitAgentLog(unheardWord,
+	if err := errors.Join(env.WaitHealthyDevices(1), env.WaitAgentLog(missed, mark), env.WaitAgentLog(missedMessage,
 		mark)); err != nil {
 		return err
 	}
 	known := time.Since(begun)
-	if err := errors.Join(onlyOffered(env, good, units/2), outOfService(env, "late", bad)); err != nil {
+	if err := errors.Join(onlyOffered(env, good, idCount/2), outOfService(env, "late", bad)); err != nil {
 		return err
 	}
 	if err := env.WaitHealthyDevices(2); err != nil {

@@ -162,8 +162,8 @@ func nicSaid(env *harness.Env, cards []harness.RegisteredDevice) error {
 		}
 		// One switch is between it and one card; the others are below other host bridges.
 		for at, one := range cards {
-			if far := all[0].Distances[one.ID]; (at == farCard) != (far == 1) || (at != farCard && far < 4) {
-				return fmt.Errorf("card %d is said to be %d away", at, far)
+			if distance := all[0].Distances[one.ID]; (at == farCard) != (distance == 1) || (at != farCard && distance < 4) {
+				return fmt.Errorf("card %d is said to be %d away", at, distance)
 			}
 		}
 		return nil

@@ -31,7 +31,7 @@ func numaAligned(env *harness.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	_, units, err := env.Devices()
+	_, idCount, err := env.Devices()
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func numaAligned(env *harness.Env) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.Unsetenv(toldNuma), env.DeletePods(), kubeletBegins(env, env.RunKubelet),
-			env.RestartAgent(record.Build), env.WaitDevices(cards, units), os.RemoveAll(two))
+			env.RestartAgent(record.Build), env.WaitDevices(cards, idCount), os.RemoveAll(two))
 	}()
 	if err := os.Setenv(toldNuma, "0,0,1,1"); err != nil {
 		return err
@@ -66,7 +66,7 @@ func numaAligned(env *harness.Env) (err error) {
 }
 
 func numaBegins(env *harness.Env, build string, cards []string, options ...string) error {
-	if err := env.RestartAgent(build, append(options, harness.OneUnitEach...)...); err != nil {
+	if err := env.RestartAgent(build, append(options, harness.OneDeviceIDEach...)...); err != nil {
 		return err
 	}
 	return env.WaitDevices(cards, int64(len(cards)))
@@ -147,12 +147,12 @@ func kubeletBegins(env *harness.Env, begin func() error) error {
 		return err
 	}
 	// Until it has heard of a pod it takes units for given that pods had who are gone: its checkpoint has them.
-	heard := harness.ProbePod(fmt.Sprintf("heard-of-%d", env.RegistrationCount()), nil)
-	heard.Spec.Containers[0].Args = []string{"begin"}
-	if _, err := env.Create(heard); err != nil {
+	probe := harness.ProbePod(fmt.Sprintf("heard-of-%d", env.RegistrationCount()), nil)
+	probe.Spec.Containers[0].Args = []string{"begin"}
+	if _, err := env.Create(probe); err != nil {
 		return err
 	}
-	_, err = env.WaitResult(heard.Name, 0)
+	_, err = env.WaitResult(probe.Name, 0)
 	return err
 }
 
@@ -196,9 +196,9 @@ func unaligned(env *harness.Env) error {
 	if err := env.WaitRunning(p.Name); err != nil {
 		return err
 	}
-	units, err := env.KubeletDevices(p.Name)
-	if err == nil && (len(units) != 1 || len(units["-1"]) != 3) {
-		err = fmt.Errorf("units by node: %v", units)
+	deviceIDs, err := env.KubeletDevices(p.Name)
+	if err == nil && (len(deviceIDs) != 1 || len(deviceIDs["-1"]) != 3) {
+		err = fmt.Errorf("units by node: %v", deviceIDs)
 	}
 	return errors.Join(err, env.DeletePods())
 }
@@ -217,11 +217,11 @@ func aligned(env *harness.Env, cards []string) error {
 	}
 	var taken []string
 	for _, name := range []string{"first", "second"} {
-		units, err := runsAt(env, numaPod(name, 2, true))
+		deviceIDs, err := runsAt(env, numaPod(name, 2, true))
 		if err != nil {
 			return err
 		}
-		at, err := atOneNode(units, nodeOf)
+		at, err := atOneNode(deviceIDs, nodeOf)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -239,9 +239,9 @@ func aligned(env *harness.Env, cards []string) error {
 }
 
 // atOneNode is where the units are by the kubelet's word, if that is also what their names say.
-func atOneNode(units map[string][]string, nodeOf map[string]string) (string, error) {
-	for at, ids := range units {
-		if len(units) != 1 || len(ids) != 2 || at == "-1" {
+func atOneNode(deviceIDs map[string][]string, nodeOf map[string]string) (string, error) {
+	for at, ids := range deviceIDs {
+		if len(deviceIDs) != 1 || len(ids) != 2 || at == "-1" {
 			break
 		}
 		for _, id := range ids {
@@ -251,7 +251,7 @@ func atOneNode(units map[string][]string, nodeOf map[string]string) (string, err
 		}
 		return at, nil
 	}
-	return "", fmt.Errorf("its units by node: %v", units)
+	return "", fmt.Errorf("its units by node: %v", deviceIDs)
 }
 
 // cardsOfOneNode: what it was given by the scheduler.

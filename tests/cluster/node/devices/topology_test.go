@@ -26,7 +26,7 @@ func TestTopology(t *testing.T) {
 		checks.Check{Name: "kubelet-units-are-those-of-the-cards-that-were-given",
 			Requirement: "GetPreferredAllocation: what the kubelet counts is of the card that the scheduler gave; where that is said " +
 				"too late it is not",
-			Run: unitsOfCards})
+			Run: deviceIDsOfCards})
 }
 
 type cardScores struct {
@@ -125,18 +125,18 @@ func linksRegistered(env *harness.Env) (err error) {
 	return err
 }
 
-func unitsOf(p *core.Pod) ([]string, error) {
+func deviceIDsOf(p *core.Pod) ([]string, error) {
 	noted, err := harness.KubeletDevicesOf(p)
-	var units []string
+	var deviceIDs []string
 	for _, ids := range noted {
-		units = append(units, ids...)
+		deviceIDs = append(deviceIDs, ids...)
 	}
-	return units, err
+	return deviceIDs, err
 }
 
-// unitsRight: the only unit that it has is of the only card that it was given.
-func unitsRight(p *core.Pod) (bool, error) {
-	units, err := unitsOf(p)
+// deviceIDMatches: the pod has one device ID, and it is of the card of its assignment.
+func deviceIDMatches(p *core.Pod) (bool, error) {
+	deviceIDs, err := deviceIDsOf(p)
 	if err != nil {
 		return false, err
 	}
@@ -144,18 +144,18 @@ func unitsRight(p *core.Pod) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if len(units) != 1 || len(shares) != 1 || len(shares[0]) != 1 {
-		return false, fmt.Errorf("%s has units %v of %v", p.Name, units, shares)
+	if len(deviceIDs) != 1 || len(shares) != 1 || len(shares[0]) != 1 {
+		return false, fmt.Errorf("%s has units %v of %v", p.Name, deviceIDs, shares)
 	}
-	return strings.HasPrefix(units[0], shares[0][0].UUID+"::"), nil
+	return strings.HasPrefix(deviceIDs[0], shares[0][0].UUID+"::"), nil
 }
 
-func unitsOfCards(env *harness.Env) error {
+func deviceIDsOfCards(env *harness.Env) error {
 	_, cards, err := env.NodeAndDevices()
 	if err != nil {
 		return err
 	}
-	unsaid, err := unsaidUnits(env, cards)
+	unassigned, err := matchesWithoutAssignment(env, cards)
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
@@ -168,9 +168,9 @@ func unitsOfCards(env *harness.Env) error {
 			crowd[fmt.Sprintf("crowd-%d-%d", at, round)] = cards[len(cards)-1-at]
 		}
 	}
-	right, err := unitsFor(env, crowd)
+	right, err := countMatches(env, crowd)
 	env.Note = fmt.Sprintf("one by one all; of %d pods at once %d; of %d told of too late %d", len(crowd),
-		right, len(cards), unsaid)
+		right, len(cards), unassigned)
 	return err
 }
 
@@ -180,7 +180,7 @@ func oneByOne(env *harness.Env, cards []string) error {
 	wrong := 0
 	for at := 0; at < len(cards); {
 		name, card := fmt.Sprintf("single-%d-%d", at, wrong), cards[len(cards)-1-at]
-		right, err := unitsFor(env, map[string]string{name: card})
+		right, err := countMatches(env, map[string]string{name: card})
 		if err != nil {
 			return err
 		}
@@ -195,9 +195,8 @@ func oneByOne(env *harness.Env, cards []string) error {
 	return nil
 }
 
-// unitsFor has pods of these names get something of these cards at once, and counts whose units are
-// of its card.
-func unitsFor(env *harness.Env, cards map[string]string) (int, error) {
+// countMatches creates pods of these names on these cards at once, and counts those whose device ID is of their card.
+func countMatches(env *harness.Env, cards map[string]string) (int, error) {
 	for name, card := range cards {
 		p := harness.PodOnDevice(name, card)
 		p.Spec.Containers[0].Args = []string{"work"}
@@ -217,7 +216,7 @@ func unitsFor(env *harness.Env, cards map[string]string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		so, err := unitsRight(p)
+		so, err := deviceIDMatches(p)
 		if err != nil {
 			return 0, err
 		}
@@ -228,9 +227,9 @@ func unitsFor(env *harness.Env, cards map[string]string) (int, error) {
 	return right, nil
 }
 
-// unsaidUnits is the control: how many of these have a unit of their card though the kubelet took one for each before
-// anybody said which card that is.
-func unsaidUnits(env *harness.Env, cards []string) (right int, err error) {
+// matchesWithoutAssignment is the control: how many pods have a device ID of their card, though the kubelet chose it
+// before the pod had its assignment.
+func matchesWithoutAssignment(env *harness.Env, cards []string) (right int, err error) {
 	pods, none := env.Client.CoreV1().Pods("kube-system"), int64(0)
 	var names []string
 	defer func() {
@@ -250,7 +249,7 @@ func unsaidUnits(env *harness.Env, cards []string) (right int, err error) {
 			return right, err
 		}
 		names = append(names, p.Name)
-		if err := takesUnit(env, p); err != nil {
+		if err := takesDeviceID(env, p); err != nil {
 			return right, err
 		}
 		p, err = pods.Patch(env.Ctx, p.Name, types.MergePatchType, harness.AnnotationValuePatch(harness.AllocatedKey,
@@ -259,7 +258,7 @@ func unsaidUnits(env *harness.Env, cards []string) (right int, err error) {
 		if err != nil {
 			return right, err
 		}
-		so, err := unitsRight(p)
+		so, err := deviceIDMatches(p)
 		if err != nil {
 			return right, err
 		}
@@ -273,11 +272,11 @@ func unsaidUnits(env *harness.Env, cards []string) (right int, err error) {
 	return right, err
 }
 
-// takesUnit waits until the kubelet has noted a unit for it.
-func takesUnit(env *harness.Env, p *core.Pod) error {
+// takesDeviceID waits until the kubelet has allocated a device ID to the pod.
+func takesDeviceID(env *harness.Env, p *core.Pod) error {
 	return env.WaitFor("the kubelet takes a unit for "+p.Name, func() error {
-		units, err := unitsOf(p)
-		if err == nil && len(units) == 0 {
+		deviceIDs, err := deviceIDsOf(p)
+		if err == nil && len(deviceIDs) == 0 {
 			err = errors.New("it has none")
 		}
 		return err

@@ -23,8 +23,8 @@ func TestUnmanagedProcesses(t *testing.T) {
 			Run: occupied})
 }
 
-// stranger is a program on the first simulated card, of which nobody told Divvy.
-func stranger(env *harness.Env, build string) (*exec.Cmd, error) {
+// startUnmanaged starts a program on the first simulated card that is in no tenant.
+func startUnmanaged(env *harness.Env, build string) (*exec.Cmd, error) {
 	program := exec.Command(filepath.Join(build, "tests", "share_probe"), "contend", "1000000")
 	program.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "simgpu"),
 		"SIMGPU_PROFILE="+strings.TrimPrefix(harness.SimulatedDevices, "sim-"), "SIMGPU_DIR="+env.Path("divvy",
@@ -57,7 +57,7 @@ func occupied(env *harness.Env) (err error) {
 	if err := env.WaitRunning("there"); err != nil {
 		return err
 	}
-	stranger, err := stranger(env, record.Build)
+	unmanaged, err := startUnmanaged(env, record.Build)
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,8 @@ func occupied(env *harness.Env) (err error) {
 			return nil
 		}
 		ended = true
-		err := stranger.Process.Kill()
-		_ = stranger.Wait()
+		err := unmanaged.Process.Kill()
+		_ = unmanaged.Wait()
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()

@@ -33,25 +33,25 @@ func neighboursOn(env *harness.Env, uuid string) error {
 		return err
 	}
 	owner, sibling := pair[0], pair[1]
-	stranger, err := env.StartWorker(harness.ShareOf("stranger", uuid, 200), "swapper")
+	foreign, err := env.StartWorker(harness.ShareOf("foreign", uuid, 200), "swapper")
 	if err != nil {
 		return err
 	}
-	for _, h := range []*harness.Worker{owner, sibling, stranger} {
+	for _, h := range []*harness.Worker{owner, sibling, foreign} {
 		if err := errors.Join(h.Must("open"), h.Must("fill", 2, harness.SwapBlock)); err != nil {
 			return err
 		}
 	}
-	said, err := owner.Ask("name", 0)
+	said, err := owner.Request("name", 0)
 	if err != nil {
 		return err
 	}
 	if len(said) != 2 || said[0] != "0" {
 		return fmt.Errorf("a name for a block: %v", said)
 	}
-	code, err := stranger.Code("opens", said[1])
+	code, err := foreign.Code("opens", said[1])
 	if err == nil && code == 0 {
-		err = errors.New("a stranger opens a pod's memory by its name")
+		err = errors.New("a foreign pod opens a pod's memory by its name")
 	}
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func neighboursOn(env *harness.Env, uuid string) error {
 	if err := sibling.Must("opens", said[1]); err != nil {
 		return fmt.Errorf("control: of the same pod: %w", err)
 	}
-	return errors.Join(pagesApart(env, owner, stranger), owner.VerifyMemory(), stranger.VerifyMemory())
+	return errors.Join(pagesApart(env, owner, foreign), owner.VerifyMemory(), foreign.VerifyMemory())
 }
 
 // pagesApart: neither has a page of the other one's.

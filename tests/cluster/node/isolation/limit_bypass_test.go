@@ -54,16 +54,16 @@ func cheats(env *harness.Env, build string) error {
 	if err := staysFor(env, "cheat", 2*bypassNotice); err != nil {
 		return err
 	}
-	heard, err := env.RecordConditions()
+	recorder, err := env.RecordConditions()
 	if err != nil {
 		return err
 	}
-	defer heard.Stop()
+	defer recorder.Stop()
 	if err := env.RestartAgent(build, "--on-bypass", "evict"); err != nil {
 		return err
 	}
 	// It is gone some seconds later.
-	if err := heard.WaitCondition(env, "cheat", "divvy.dev/Bypass", "it is evicted at "); err != nil {
+	if err := recorder.WaitCondition(env, "cheat", "divvy.dev/Bypass", "it is evicted at "); err != nil {
 		return err
 	}
 	err = env.WaitFor("it is evicted", func() error {

@@ -50,9 +50,9 @@ func enrolledByTheKernelsWord(env *harness.Env) error {
 	if err != nil {
 		return err
 	}
-	status, err := enrolled(env, "stranger", filepath.Base(ledger))
+	status, err := enrolled(env, "foreign", filepath.Base(ledger))
 	if err != nil || status != unknownTenant {
-		return fmt.Errorf("a stranger is answered %d, %w", status, err)
+		return fmt.Errorf("a foreign process is answered %d, %w", status, err)
 	}
 	// The control: the kernel's word is all that differs.
 	status, err = enrolled(env, "itself", "own")

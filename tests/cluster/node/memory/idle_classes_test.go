@@ -67,19 +67,19 @@ func idleByClass(env *harness.Env) error {
 	// Long enough for who is to work again before that is over.
 	return env.WithPlatform(told, "20s", func() error {
 		return env.WithDevices(harness.SwapCards, idleTerms, func(uuids []string) error {
-			heard, err := env.RecordConditions()
+			recorder, err := env.RecordConditions()
 			if err != nil {
 				return err
 			}
-			defer heard.Stop()
-			return idleOn(env, uuids[0], told, out, heard)
+			defer recorder.Stop()
+			return idleOn(env, uuids[0], told, out, recorder)
 		})
 	})
 }
 
 // idleOn: all are filled, and then do nothing.
 func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasOut,
-	heard *harness.ConditionRecorder) error {
+	recorder *harness.ConditionRecorder) error {
 	workers := map[string]*harness.Worker{}
 	for _, one := range [][2]string{{"serves", "high"}, {"rests", "normal"}, {"wakes", "low"}, {"sleeps", "low"}} {
 		h, err := filledWith(env, withPriority(harness.ShareOf(one[0], uuid, idleMiB), one[1]), idleBlocks)
@@ -88,10 +88,10 @@ func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasO
 		}
 		workers[one[0]] = h
 	}
-	if err := wokenAfterNotice(env, workers["wakes"], told, out, heard); err != nil {
+	if err := wokenAfterNotice(env, workers["wakes"], told, out, recorder); err != nil {
 		return err
 	}
-	if err := evictedAfterNotice(env, "sleeps", told, out, heard); err != nil {
+	if err := evictedAfterNotice(env, "sleeps", told, out, recorder); err != nil {
 		return err
 	}
 	if _, err := workers["wakes"].Stop(); err != nil {
@@ -102,8 +102,8 @@ func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasO
 		if bytes, err := swappedOut(env, name); err != nil || bytes != wanted {
 			return errors.Join(err, fmt.Errorf("of %s %d bytes are with the host, not %d", name, bytes, wanted))
 		}
-		if heard := told.Of(name); len(heard) > 0 {
-			return fmt.Errorf("of %s its platform heard %v", name, heard)
+		if notices := told.Of(name); len(notices) > 0 {
+			return fmt.Errorf("of %s its platform heard %v", name, notices)
 		}
 		if condition, err := idleCondition(env, name); err == nil {
 			return fmt.Errorf("%s has %+v", name, condition)
@@ -121,8 +121,8 @@ func idleOn(env *harness.Env, uuid string, told *harness.Platform, out *whatWasO
 }
 
 // noticed: it has had the condition, and all of it was with the host before its platform was told.
-func noticed(env *harness.Env, name string, out *whatWasOut, heard *harness.ConditionRecorder) error {
-	if err := heard.WaitCondition(env, name, "divvy.dev/Idle", "it is evicted at "); err != nil {
+func noticed(env *harness.Env, name string, out *whatWasOut, recorder *harness.ConditionRecorder) error {
+	if err := recorder.WaitCondition(env, name, "divvy.dev/Idle", "it is evicted at "); err != nil {
 		return err
 	}
 	return env.WaitFor("its platform is told", func() error {
@@ -134,8 +134,8 @@ func noticed(env *harness.Env, name string, out *whatWasOut, heard *harness.Cond
 }
 
 func wokenAfterNotice(env *harness.Env, h *harness.Worker, told *harness.Platform, out *whatWasOut,
-	heard *harness.ConditionRecorder) error {
-	if err := noticed(env, h.Name, out, heard); err != nil {
+	recorder *harness.ConditionRecorder) error {
+	if err := noticed(env, h.Name, out, recorder); err != nil {
 		return err
 	}
 	if err := errors.Join(h.Must("work", 5000), goesOn(env, h, 2)); err != nil {
@@ -143,9 +143,9 @@ func wokenAfterNotice(env *harness.Env, h *harness.Worker, told *harness.Platfor
 	}
 	err := env.WaitFor("it is called off", func() error {
 		condition, err := idleCondition(env, h.Name)
-		if heard := strings.Join(told.Of(h.Name), " "); err == nil &&
-			(condition.Status != core.ConditionFalse || heard != "idle-notice idle-called-off") {
-			err = fmt.Errorf("%+v, and its platform heard: %s", condition, heard)
+		if notices := strings.Join(told.Of(h.Name), " "); err == nil &&
+			(condition.Status != core.ConditionFalse || notices != "idle-notice idle-called-off") {
+			err = fmt.Errorf("%+v, and its platform heard: %s", condition, notices)
 		}
 		return err
 	})
@@ -159,8 +159,8 @@ func wokenAfterNotice(env *harness.Env, h *harness.Worker, told *harness.Platfor
 }
 
 func evictedAfterNotice(env *harness.Env, name string, told *harness.Platform, out *whatWasOut,
-	heard *harness.ConditionRecorder) error {
-	if err := noticed(env, name, out, heard); err != nil {
+	recorder *harness.ConditionRecorder) error {
+	if err := noticed(env, name, out, recorder); err != nil {
 		return err
 	}
 	err := env.WaitFor("it is evicted", func() error {

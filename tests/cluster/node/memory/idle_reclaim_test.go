@@ -73,9 +73,9 @@ func worksAgain(env *harness.Env, h *harness.Worker, told *harness.Platform) err
 			return fmt.Errorf("its state is %q", p.Annotations["divvy.dev/idle-state"])
 		}
 		condition, err := idleCondition(env, h.Name)
-		if heard := strings.Join(told.Of(h.Name), " "); err == nil && (condition.Status != core.ConditionFalse ||
-			heard != "idle-notice idle-called-off") {
-			err = fmt.Errorf("%+v, and its platform heard: %s", condition, heard)
+		if notices := strings.Join(told.Of(h.Name), " "); err == nil && (condition.Status != core.ConditionFalse ||
+			notices != "idle-notice idle-called-off") {
+			err = fmt.Errorf("%+v, and its platform heard: %s", condition, notices)
 		}
 		return err
 	})
@@ -152,14 +152,14 @@ func idlePods(env *harness.Env, told *harness.Platform, build string) error {
 	told.Lock()
 	waited := time.Since(told.Due["idle"])
 	told.Unlock()
-	if heard := strings.Join(told.Of("idle"), " "); heard != "idle-notice idle-due idle-due" {
-		return fmt.Errorf("its platform heard: %s", heard)
+	if notices := strings.Join(told.Of("idle"), " "); notices != "idle-notice idle-due idle-due" {
+		return fmt.Errorf("its platform heard: %s", notices)
 	}
 	if waited < time.Duration(told.Extend)*time.Second {
 		return fmt.Errorf("it was evicted %v after its platform had asked for %d s", waited, told.Extend)
 	}
-	if heard := strings.Join(told.Of("rests"), " "); heard != "idle-notice idle-called-off" {
-		return fmt.Errorf("of one that works again the platform heard: %s", heard)
+	if notices := strings.Join(told.Of("rests"), " "); notices != "idle-notice idle-called-off" {
+		return fmt.Errorf("of one that works again the platform heard: %s", notices)
 	}
 	if condition, err := idleCondition(env, "rests"); err != nil || condition.Status != core.ConditionFalse {
 		return fmt.Errorf("who works again: %+v, %w", condition, err)
@@ -172,8 +172,8 @@ func idlePods(env *harness.Env, told *harness.Platform, build string) error {
 	if launches, err := rests.Stop(); err != nil || launches == 0 {
 		return errors.Join(err, fmt.Errorf("who works again launched %d kernels", launches))
 	}
-	if heard := told.Of("kept"); len(heard) > 0 {
-		return fmt.Errorf("of one that may be idle the platform heard %v", heard)
+	if notices := told.Of("kept"); len(notices) > 0 {
+		return fmt.Errorf("of one that may be idle the platform heard %v", notices)
 	}
 	return env.WaitEvents("idle", "Idle", "EvictedIdle")
 }

@@ -155,8 +155,8 @@ func migratedFromHami(env *harness.Env) (err error) {
 			err = errors.Join(err, env.RestartAgent(record.Build), env.DeletePods())
 		}
 	}()
-	return env.WithPolicyAccounts(func(plugin, stranger harness.PluginAccount) error {
-		if err := fromHami(env, record.Build, uuids, plugin, stranger); err != nil {
+	return env.WithPolicyAccounts(func(plugin, foreign harness.PluginAccount) error {
+		if err := fromHami(env, record.Build, uuids, plugin, foreign); err != nil {
 			return err
 		}
 		return backToHami(env, record.Build, uuids, plugin)
@@ -164,13 +164,13 @@ func migratedFromHami(env *harness.Env) (err error) {
 }
 
 // fromHami: two of its pods share a card.
-func fromHami(env *harness.Env, build string, uuids []string, plugin, stranger harness.PluginAccount) error {
+func fromHami(env *harness.Env, build string, uuids []string, plugin, foreign harness.PluginAccount) error {
 	if err := env.StopProcess(harness.AgentProcess); err != nil {
 		return err
 	}
 	terms, err := hamiTerms(env)
 	if err == nil {
-		err = env.StrangerPluginFails(stranger, terms)
+		err = env.ForeignPluginFails(foreign, terms)
 	}
 	if err != nil {
 		return err

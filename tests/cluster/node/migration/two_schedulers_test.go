@@ -63,8 +63,8 @@ func volcanosPodOn(env *harness.Env, name string) (string, error) {
 	return card, nil
 }
 
-// volcanoHears: of so many cards, and whether that one is among them.
-func volcanoHears(env *harness.Env, count int, uuid string, there bool) error {
+// volcanoCounts: of so many cards, and whether that one is among them.
+func volcanoCounts(env *harness.Env, count int, uuid string, there bool) error {
 	return env.WaitFor(fmt.Sprintf("Volcano is told of %d cards", count), func() error {
 		text, _, err := env.NodeAnnotation(volcanoRegister)
 		if err == nil && (strings.Count(text, ":") != count || strings.Contains(text, uuid) != there) {
@@ -87,7 +87,7 @@ func underVolcano(env *harness.Env, build string, cards []string) error {
 	if err := env.RestartAgent(build, "--dialect", "volcano"); err != nil {
 		return err
 	}
-	if err := volcanoHears(env, len(cards)-1, cards[0], false); err != nil {
+	if err := volcanoCounts(env, len(cards)-1, cards[0], false); err != nil {
 		return err
 	}
 	// More than half of a card each.
@@ -120,7 +120,7 @@ func underVolcano(env *harness.Env, build string, cards []string) error {
 	if err := env.Delete("ours"); err != nil {
 		return err
 	}
-	if err := volcanoHears(env, len(cards), cards[0], true); err != nil {
+	if err := volcanoCounts(env, len(cards), cards[0], true); err != nil {
 		return err
 	}
 	if card, err := volcanosPodOn(env, last); err != nil || card != cards[0] {
@@ -173,18 +173,18 @@ func volcanosIdlePod(env *harness.Env, told *harness.Platform) error {
 	if err := podGroup(env, "idles", 1); err != nil {
 		return err
 	}
-	heard, err := env.RecordConditions()
+	recorder, err := env.RecordConditions()
 	if err != nil {
 		return err
 	}
-	defer heard.Stop()
+	defer recorder.Stop()
 	p := harness.WithAnnotations(ofVolcano("idles", "idles", vgpu("2000", "10"), "stay"), "use.divvy.dev/idle-stop",
 		harness.IdleStop)
 	if _, err := env.Create(p); err != nil {
 		return err
 	}
 	// It is gone some seconds later.
-	if err := heard.WaitCondition(env, "idles", "divvy.dev/Idle", ""); err != nil {
+	if err := recorder.WaitCondition(env, "idles", "divvy.dev/Idle", ""); err != nil {
 		return err
 	}
 	err = env.WaitFor("it is evicted", func() error {
@@ -198,11 +198,11 @@ func volcanosIdlePod(env *harness.Env, told *harness.Platform) error {
 	if err != nil {
 		return err
 	}
-	if heard := strings.Join(told.Of("idles"), " "); heard != "idle-notice idle-due idle-due" {
-		return fmt.Errorf("its platform heard: %s", heard)
+	if notices := strings.Join(told.Of("idles"), " "); notices != "idle-notice idle-due idle-due" {
+		return fmt.Errorf("its platform heard: %s", notices)
 	}
-	if heard := told.Of("theirs-0"); len(heard) > 0 {
-		return fmt.Errorf("of one that may be idle the platform heard %v", heard)
+	if notices := told.Of("theirs-0"); len(notices) > 0 {
+		return fmt.Errorf("of one that may be idle the platform heard %v", notices)
 	}
 	return errors.Join(env.WaitEvents("idles", "Idle", "EvictedIdle"), env.StillRunning("theirs-0"))
 }

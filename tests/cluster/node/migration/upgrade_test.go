@@ -36,16 +36,16 @@ func begins(env *harness.Env, t term, until uint64) error {
 	if err := env.WaitRunning(working.Name); err != nil {
 		return err
 	}
-	look := "looks-" + t.name
-	if _, err := env.Create(harness.ProbePod(look, harness.OneShare("2000", "10"))); err != nil {
+	probe := "looks-" + t.name
+	if _, err := env.Create(harness.ProbePod(probe, harness.OneShare("2000", "10"))); err != nil {
 		return err
 	}
-	said, err := env.WaitResult(look, 0)
+	said, err := env.WaitResult(probe, 0)
 	if err == nil {
 		err = said.Limited(2000 << 20)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", look, err)
+		return fmt.Errorf("%s: %w", probe, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestVendorPlugins(t *testing.T) {
 // A vendor's plugin, what pods ask it for, and where they are told what they got.
 type vendorPlugin struct {
 	terms    harness.PluginTerms
-	ask      harness.Limits
+	request  harness.Limits
 	assigned string // the pod's annotation
 }
 
@@ -66,9 +66,9 @@ func vendorsAct(env *harness.Env) error {
 	if err := env.RequireKubelet(); err != nil {
 		return err
 	}
-	return env.WithPolicyAccounts(func(plugin, stranger harness.PluginAccount) error {
+	return env.WithPolicyAccounts(func(plugin, foreign harness.PluginAccount) error {
 		for _, one := range vendorPlugins() {
-			if err := env.StrangerPluginFails(stranger, one.terms); err != nil {
+			if err := env.ForeignPluginFails(foreign, one.terms); err != nil {
 				return fmt.Errorf("%s: %w", one.terms.Word, err)
 			}
 			if err := vendorActs(env, one, plugin); err != nil {
@@ -87,7 +87,7 @@ func vendorActs(env *harness.Env, one vendorPlugin, plugin harness.PluginAccount
 	}
 	var names []string
 	for at := range 4 {
-		p := vendorPod(fmt.Sprintf("%s-%d", strings.ToLower(one.terms.Word), at), one.ask)
+		p := vendorPod(fmt.Sprintf("%s-%d", strings.ToLower(one.terms.Word), at), one.request)
 		if at%2 == 1 {
 			second := *p.Spec.Containers[0].DeepCopy()
 			second.Name = "beside"
@@ -126,7 +126,7 @@ func vendorGave(env *harness.Env, name string, one vendorPlugin, cards map[strin
 	if err != nil {
 		return err
 	}
-	given, err := answersOf(string(p.UID))
+	given, err := allocateResponses(string(p.UID))
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func vendorGave(env *harness.Env, name string, one vendorPlugin, cards map[strin
 	return nil
 }
 
-// answersOf is what plugins answered for a pod's containers, as the kubelet keeps it.
-func answersOf(uid string) (map[string]*device.ContainerAllocateResponse, error) {
+// allocateResponses is what plugins answered for a pod's containers, as the kubelet keeps it.
+func allocateResponses(uid string) (map[string]*device.ContainerAllocateResponse, error) {
 	text, err := os.ReadFile(filepath.Join(harness.KubeletDir, "device-plugins", "kubelet_internal_checkpoint"))
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func answersOf(uid string) (map[string]*device.ContainerAllocateResponse, error)
 	if err := json.Unmarshal(text, &noted); err != nil {
 		return nil, err
 	}
-	answers := map[string]*device.ContainerAllocateResponse{}
+	responses := map[string]*device.ContainerAllocateResponse{}
 	for _, entry := range noted.Data.PodDeviceEntries {
 		if entry.PodUID != uid {
 			continue
@@ -168,13 +168,13 @@ func answersOf(uid string) (map[string]*device.ContainerAllocateResponse, error)
 		if err != nil {
 			return nil, err
 		}
-		answer := &device.ContainerAllocateResponse{}
-		if err := proto.Unmarshal(bytes, answer); err != nil {
+		response := &device.ContainerAllocateResponse{}
+		if err := proto.Unmarshal(bytes, response); err != nil {
 			return nil, err
 		}
-		answers[entry.ContainerName] = answer
+		responses[entry.ContainerName] = response
 	}
-	return answers, nil
+	return responses, nil
 }
 
 // vendorRefuses: the control. Whom Divvy did not place, in a namespace that it leaves alone, has no assignment, and

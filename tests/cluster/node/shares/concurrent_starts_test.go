@@ -25,23 +25,23 @@ func enforcedAtOnce(env *harness.Env) error {
 		return err
 	}
 	var pods []*core.Pod
-	var all []harness.Claim
+	var all []harness.ContainerRequest
 	for at := range 12 {
 		form := []struct {
 			inits int
 			names []string
 		}{{0, []string{"probe"}}, {0, []string{"probe", "beside"}}, {1, []string{"before", "probe"}}}[at%3]
-		var claims []harness.Claim
-		for place, name := range form.names {
-			claims = append(claims, harness.Claim{Pod: fmt.Sprintf("at-once-%d", at), Container: name, Place: place,
-				Mebibytes: 1000 + 300*at + 100*place, Devices: 1})
+		var requests []harness.ContainerRequest
+		for index, name := range form.names {
+			requests = append(requests, harness.ContainerRequest{Pod: fmt.Sprintf("at-once-%d", at), Container: name,
+				Index: index, Mebibytes: 1000 + 300*at + 100*index, Devices: 1})
 		}
-		pods = append(pods, harness.ClaimPod(claims, form.inits))
-		all = append(all, claims...)
+		pods = append(pods, harness.RequestPod(requests, form.inits))
+		all = append(all, requests...)
 	}
-	heard, err := env.RunClaims(pods, all)
+	reports, err := env.RunRequests(pods, all)
 	if err == nil {
-		err = heard.Correct()
+		err = reports.Correct()
 	}
 	if err != nil {
 		return err
@@ -50,9 +50,9 @@ func enforcedAtOnce(env *harness.Env) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := heard.CountWrong(history, heard.ByOrder)
+	wrong, err := reports.CountWrong(history, reports.ByOrder)
 	env.Note = fmt.Sprintf("%d pods, %d containers on %d cards; by order %d would have another's", len(pods), len(all),
-		heard.Cards(), wrong)
+		reports.Cards(), wrong)
 	if err == nil && wrong == 0 {
 		err = errors.New("control: they began in the order in which they asked: nothing is shown")
 	}

@@ -42,20 +42,20 @@ func (h *warned) said() string {
 	return strings.Join(h.texts, "; ")
 }
 
-// createHeard makes the pod, and says what the API server warned of.
-func createHeard(env *harness.Env, p *core.Pod) (string, error) {
+// createWithWarnings makes the pod, and says what the API server warned of.
+func createWithWarnings(env *harness.Env, p *core.Pod) (string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", env.Path("kubeconfig"))
 	if err != nil {
 		return "", err
 	}
-	heard := &warned{}
-	config.WarningHandler = heard
+	warnings := &warned{}
+	config.WarningHandler = warnings
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", err
 	}
 	_, err = client.CoreV1().Pods(env.Namespace).Create(env.Ctx, p, meta.CreateOptions{})
-	return heard.said(), err
+	return warnings.said(), err
 }
 
 const visibleDevices = "NVIDIA_VISIBLE_DEVICES"
@@ -104,7 +104,7 @@ func nothingForNothing(env *harness.Env) error {
 	}
 	// There is no driver in it: the first thing that it does fails.
 	plain := harness.ProbePod("plain", nil)
-	said, err := createHeard(env, plain)
+	said, err := createWithWarnings(env, plain)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func nothingForNothing(env *harness.Env) error {
 	naming.Spec.Containers[0].Command = []string{"/pause"}
 	naming.Spec.Containers[0].Image = harness.PauseImage
 	naming.Spec.Containers[0].Env = []core.EnvVar{{Name: visibleDevices, Value: "all"}}
-	if said, err = createHeard(env, naming); err != nil {
+	if said, err = createWithWarnings(env, naming); err != nil {
 		return err
 	}
 	if !strings.Contains(said, visibleDevices) || !strings.Contains(said, "probe") {

@@ -25,23 +25,23 @@ func enforcedInOrder(env *harness.Env) error {
 	}
 	names := []string{"first", "second", "probe"}
 	var pods []*core.Pod
-	var all []harness.Claim
+	var all []harness.ContainerRequest
 	for at := range 4 {
-		var claims []harness.Claim
-		for place, name := range names {
-			claims = append(claims, harness.Claim{Pod: fmt.Sprintf("in-order-%d", at), Container: name, Place: place,
-				Mebibytes: 1000 + 700*at + 200*place, Devices: 1})
+		var requests []harness.ContainerRequest
+		for index, name := range names {
+			requests = append(requests, harness.ContainerRequest{Pod: fmt.Sprintf("in-order-%d", at), Container: name,
+				Index: index, Mebibytes: 1000 + 700*at + 200*index, Devices: 1})
 		}
 		// Others have one unit: the kubelet gives both to nobody else then.
 		if at == 0 {
-			claims[0].Devices = 2
+			requests[0].Devices = 2
 		}
-		pods = append(pods, harness.ClaimPod(claims, len(names)-1))
-		all = append(all, claims...)
+		pods = append(pods, harness.RequestPod(requests, len(names)-1))
+		all = append(all, requests...)
 	}
-	heard, err := env.RunClaims(pods, all)
+	reports, err := env.RunRequests(pods, all)
 	if err == nil {
-		err = heard.Correct()
+		err = reports.Correct()
 	}
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func enforcedInOrder(env *harness.Env) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := heard.CountWrong(history, heard.ByUnits)
-	env.Note = fmt.Sprintf("%d containers on %d cards; by their units %d would have another's", len(all), heard.Cards(),
+	wrong, err := reports.CountWrong(history, reports.ByDeviceIDs)
+	env.Note = fmt.Sprintf("%d containers on %d cards; by their units %d would have another's", len(all), reports.Cards(),
 		wrong)
 	if err == nil && wrong == 0 {
 		err = errors.New("control: all have units of their own: nothing is shown")
