@@ -12,10 +12,12 @@ namespace divvy::public_names {
 enum class NameKind : std::uint8_t {
   kAgentMetric,
   kSchedulerMetric,
+  kAlert,  // of deploy/prometheus
   kAnnotation,
-  kReason,     // code of `divvy explain reason`
-  kCondition,  // reason of a pod's condition
-  kCommand,    // of `divvy`, with the program: "divvy resize"
+  kNextAnnotation,  // both keys are read; the old one is written until the next release
+  kReason,          // code of `divvy explain reason`
+  kCondition,       // reason of a pod's condition
+  kCommand,         // of `divvy`, with the program: "divvy resize"
 };
 
 // Both names are of static storage. Within a kind each name occurs once.
@@ -37,7 +39,8 @@ std::string_view oldMetricName(std::string_view name);
 std::string_view oldAnnotationKey(std::string_view key);
 
 // Returns `text` (a dashboard, alert rules, a script) with present names in place of the old ones
-// of metrics, annotations and commands, as whole words.
+// of metrics, alerts, annotations and commands, as whole words. Two kinds of old names stay: the
+// value of a label `old_name`, and keys of kNextAnnotation.
 std::string withPresentNames(std::string text);
 
 // Returns the names of that kind as a Markdown table, old and present.
