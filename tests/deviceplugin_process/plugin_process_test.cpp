@@ -187,8 +187,8 @@ TEST(NodePublisher, NoLongerAnnounced_RemovedFromStatus) {
 }
 
 // What is admitted for a container that has it already, with another amount of memory.
-json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes,
-                         const std::string& token) {
+json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes, const std::string& token,
+                         const char* key = kube::kChangeStateKey) {
   AssignedPod then = pod;
   then.portions[0].mebibytes = mebibytes;
   kube::ResizeState state;
@@ -198,8 +198,7 @@ json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes,
   state.assignment =
       changed.at("metadata").at("annotations").at("hami.io/vgpu-devices-allocated").as_string();
   json::object object = pod.object();
-  object["metadata"].as_object()["annotations"].as_object()[kube::kChangeStateKey] =
-      kube::encode(state);
+  object["metadata"].as_object()["annotations"].as_object()[key] = kube::encode(state);
   return object;
 }
 
@@ -229,6 +228,9 @@ TEST(DevicePluginController, ResizeBelowContext_IsRefused) {
   EXPECT_EQ(amiss(foundBy(process.kubelet.of("uid-1", "main")), pod.portions[0]), "");
   process.api.setPod(admittedFor(pod, 800, "enough"));
   EXPECT_TRUE(told("enough").done);
+  // As a scheduler of the next release writes it.
+  process.api.setPod(admittedFor(pod, 900, "next", kube::kResizeStateKey));
+  EXPECT_TRUE(told("next").done);
 }
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/assignment_text.h"
+#include "kube/renamed_annotation.h"
 #include "log/log.h"
 #include "pods/pod_allocation.h"
 #include "share_options/share_options.h"
@@ -122,9 +123,9 @@ void PodResizer::setRight(const kube::Pod& pod) {
 }
 
 void PodResizer::onPodUpdate(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
-  if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
-  const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  const std::string* said = kube::findRenamed(pod.meta.annotations, kube::kResizeStateKey);
+  if (said == nullptr) return forget(pod.meta.uid);
+  const Result<kube::ResizeState> state = kube::decodeChangeState(*said);
   if (!state || state->phase != kube::ResizePhase::kAdmitted) {
     setRight(pod);
     return forget(pod.meta.uid);

@@ -126,8 +126,8 @@ Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
   ShareAnnotations wishes;
   for (const auto& [key, text] : pod.meta.annotations) {
     const std::optional<Key> said = keyOf(key);
-    // Of a pod that runs: read by who changes it.
-    if (!said || key == kube::kChangeKey) continue;
+    // A request to resize a running pod, which the resize controller reads.
+    if (!said || key == kube::kChangeKey || key == kube::kResizeKey) continue;
     const share_options::ShareOption* term = share_options::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
     if (!known) return known.error();

@@ -42,12 +42,14 @@ std::string explainFenced(const std::string& refusal) {
 }
 
 Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
-  return renderManifest("fencing.yaml",
-                        {.values = {{"NAME", name},
-                                    {"NAMESPACE", kDivvyNamespace},
-                                    {"TERM_KEYS", celList(termKeys())},
-                                    {"CHANGE_STATE_KEY", kube::kChangeStateKey},
-                                    {"FENCED_KEYS", celList(fencedKeys(catalog))}}});
+  return renderManifest(
+      "fencing.yaml",
+      {.values = {
+           {"NAME", name},
+           {"NAMESPACE", kDivvyNamespace},
+           {"TERM_KEYS", celList(termKeys())},
+           {"STATE_KEYS", celList({kube::kResizeStateKey, kube::oldKeyOf(kube::kResizeStateKey)})},
+           {"FENCED_KEYS", celList(fencedKeys(catalog))}}});
 }
 
 }  // namespace divvy::scheduler
