@@ -165,8 +165,8 @@ constexpr Family<Whole> kTenants[] = {
      "Returns of the tenant's memory to the device after it was swapped out",
      [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
-     "Seconds since the tenant last used its devices, at most since this agent started; by its "
-     "launches, or by the driver's utilisation if they are not counted",
+     "Seconds since the tenant last used its devices, at most since this agent started; by "
+     "launches, else by the driver's utilisation",
      [](const Whole& whole) -> Value {
        if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
@@ -201,8 +201,7 @@ constexpr Family<Share> kShares[] = {
      "Part of the resident memory that cannot be swapped out, in bytes",
      [](const Share& share) -> Value { return number(share.view.pinned); }},
     {"divvy_tenant_compute_requested_ratio", "gauge",
-     "Compute that the tenant requested; 1: a whole device; 0: it gets the compute that others "
-     "leave",
+     "Compute that the tenant requested; 1: a whole device; 0: compute that others leave",
      [](const Share& share) -> Value { return share.view.cores / kPercent; }},
     {"divvy_tenant_compute_usage_ratio", "gauge",
      "Part of the device's time in the last second that the tenant was charged for; no sample "

@@ -36,7 +36,7 @@ std::string explainFenced(const std::string& refusal) {
   const bool old = refusal.find(kOver) != std::string::npos;
   if (!gone && !old) return refusal;
   return refusal + (gone ? "; " : "; if this persists, ") +
-         "the API server still uses the Lease as it was for an earlier copy of this policy: "
+         "the API server still uses the Lease of an earlier copy of this policy: "
          "restart API servers, or disable fencing (scheduler.fencing=false; "
          "docs/guides/install.md, Again)";
 }

@@ -38,9 +38,9 @@ std::string_view oldMetricName(std::string_view name);
 // Returns the old key of an annotation; empty: it was not renamed.
 std::string_view oldAnnotationKey(std::string_view key);
 
-// Returns `text` (a dashboard, alert rules, a script) with present names in place of the old ones
-// of metrics, alerts, annotations and commands, as whole words. Two kinds of old names stay: the
-// value of a label `old_name`, and keys of kNextAnnotation.
+// Returns `text` (a dashboard, alert rules, a script) with present names in place of old ones, as
+// whole words: of metrics, alerts, annotations and commands. The value of a label `old_name` and
+// keys of kNextAnnotation stay.
 std::string withPresentNames(std::string text);
 
 // Returns the names of that kind as a Markdown table, old and present.
