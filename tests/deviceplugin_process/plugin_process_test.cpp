@@ -51,8 +51,7 @@ TEST(NodePublisher, KubeletHidesPods_NotRegisteredWithReason) {
   process.kubelet.hidePods(true);
   process.beginAgent();
   ASSERT_TRUE(process.ready());
-  EXPECT_TRUE(
-      process.says("cannot read the kubelet's pod resources, devices are not registered: "));
+  EXPECT_TRUE(process.says("cannot read the kubelet's pod resources; devices are not registered"));
   EXPECT_FALSE(process.api.notes().contains(kRegister));
   Rng rng(1);
   const AssignedPod pod = podOf("uid-1", {kMain}, process.cards().front());

@@ -91,7 +91,9 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   if (free) return {};
   const Result<void> back =
       tenants_.resizer().reshape(tenant, {before, priority_before, false}, by);
-  if (!back) log::warn("tenant " + tenant->record.id + ": " + back.error().message());
+  if (!back)
+    log::warn("cannot restore the limits of a tenant",
+              {{"tenant", tenant->record.id}, {"error", back.error().message()}});
   return free;
 }
 
@@ -117,8 +119,10 @@ void PodResizer::setRight(const kube::Pod& pod) {
   for (const std::string& name : names) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
-      log::warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
-                " differs from its assignment: " + right.error().message());
+      log::warn("container differs from its assignment",
+                {{"pod", pod.meta.namespace_name + "/" + pod.meta.name},
+                 {"container", name},
+                 {"error", right.error().message()}});
   }
 }
 
