@@ -39,7 +39,7 @@ const ContainerAsk kMain{"main", false, 1};
 // How often an agent of this process has registered its resource with the kubelet, so far.
 std::size_t registrations(const PluginProcess& process) {
   const std::string log = process.sandbox.agentLog();
-  const std::string words = "the kubelet knows " + std::string(kResource);
+  const std::string words = "the kubelet knows the resource resource=" + std::string(kResource);
   std::size_t found = 0;
   for (std::size_t at = log.find(words); at != std::string::npos; at = log.find(words, at + 1))
     ++found;
@@ -93,7 +93,7 @@ TEST(NodePublisher, KubeletNotCountingYet_NothingPublished) {
   process.kubelet.countLate(true);
   process.beginAgent();
   ASSERT_TRUE(process.ready());
-  ASSERT_TRUE(process.says("the kubelet knows " + std::string(kResource)));
+  ASSERT_TRUE(process.says("the kubelet knows the resource resource=" + std::string(kResource)));
   ASSERT_TRUE(eventually([&] { return process.kubelet.countsAsked() >= 3; }));
   EXPECT_FALSE(process.api.notes().contains(kRegister));
   EXPECT_FALSE(process.api.notes().contains(kServed));
