@@ -27,7 +27,7 @@ func errorsUnheard(env *harness.Env) error {
 
 // As the agent says it, and as `divvy gpus` has it.
 const (
-	unheard     = "card-fault: 2 uncorrected memory errors"
+	unheard     = `reason="2 uncorrected memory errors`
 	unheardWord = "Xid 48 while no agent ran, between "
 )
 
