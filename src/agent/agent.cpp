@@ -75,8 +75,8 @@ void removeNode(const NodePaths& paths, bool returns) {
   }
   for (const std::string& left : removeManaged(paths.dir(), own))
     if (left != "helper.sock" && !(kept && left == "faults"))
-      log::warn(paths.dir() + " stays: " + left +
-                " is not a file of Divvy, or contains such files");
+      log::warn("a directory stays: it holds a file that Divvy did not create",
+                {{"directory", paths.dir()}, {"file", left}});
 }
 
 class Agent {
@@ -153,7 +153,8 @@ class Agent {
     tick();
     checkpoints_.begin();
     reportStart(options_.ready_fd, "ok\n");
-    log::info("agent of " + options_.node.name + " ready, driver " + inventory_.driverVersion());
+    log::info("agent is ready",
+              {{"node", options_.node.name}, {"driver", inventory_.driverVersion()}});
     loop_.run();
     if (device_plugin_) device_plugin_->end();
     return {};
@@ -185,7 +186,8 @@ class Agent {
   Result<void> expose() {
     Result<void> listening = exporter_->listen(loop_, *options_.metrics);
     if (listening || !options_.cluster) return listening;
-    log::warn("metrics endpoint is unavailable, retrying: " + listening.error().message());
+    log::warn("metrics endpoint is unavailable; it is tried again",
+              {{"error", listening.error().message()}});
     return {};
   }
 
@@ -231,7 +233,7 @@ class Agent {
       return;
     }
     gate_ = std::move(gate);
-    log::info("idle, exiting");
+    log::info("agent is idle and exits");
     loop_.stop();
   }
 

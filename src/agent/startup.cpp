@@ -47,9 +47,9 @@ Result<MemoryPolicy> policyFor(const Oversubscription& told, const Inventory& in
                                           std::to_string(names[i].index) + " has " +
                                           formatBytes(physical) + "; accepted: at most that"};
     if (terms.overcommit_permille == kNoOvercommit) continue;
-    log::info("device " + std::to_string(names[i].index) + " is overcommitted to " +
-              std::to_string(terms.overcommit_permille) + " permille of its memory, " +
-              formatBytes(policy.host_reserve) + " of host memory are reserved for swapping");
+    log::info("device is overcommitted", {{"device", std::to_string(names[i].index)},
+                                          {"permille", std::to_string(terms.overcommit_permille)},
+                                          {"host_reserve", formatBytes(policy.host_reserve)}});
   }
   return policy;
 }
@@ -120,8 +120,8 @@ Result<std::optional<Fd>> lockNode(const ServeOptions& options, const NodePaths&
   // A user that starts this agent by hand would assume that its options apply.
   if (options.ready_fd < 0) {
     log::open("");
-    log::warn("an agent of node " + options.node.name +
-              " already serves here, with its own options; stop it with divvy stop");
+    log::warn("an agent already serves this node, with its own options; stop it with divvy stop",
+              {{"node", options.node.name}});
   }
   reportStart(options.ready_fd, "ok\n");
   return std::optional<Fd>();

@@ -19,6 +19,7 @@
 
 #include "base/processes.h"
 #include "landlock.h"
+#include "log/log.h"
 #include "request_handler.h"
 #include "seccomp_filter.h"
 
@@ -71,8 +72,9 @@ void handleAll(const std::shared_ptr<ServerState>& server, Fd connection, int ca
     Result<ReceivedRequest> request = receiveRequest(connection.get());
     if (!request) {
       if (request.error().code() != ErrorCode::kCorrupt) break;
-      server->options.say("process " + std::to_string(caller_pid) + ": " +
-                          request.error().message());
+      server->options.say(
+          log::line("cannot read a request",
+                    {{"pid", std::to_string(caller_pid)}, {"error", request.error().message()}}));
       static_cast<void>(sendReply(connection.get(), request.error()));
       break;
     }
@@ -93,8 +95,10 @@ void serveConnection(const std::shared_ptr<ServerState>& server, Fd connection) 
   const ServerOptions& options = server->options;
   if (!peer || (peer->uid != options.agent_uid && peer->uid != geteuid())) {
     if (peer)
-      options.say("process " + std::to_string(peer->pid) + " of user " + std::to_string(peer->uid) +
-                  " is not answered; accepted: user " + std::to_string(options.agent_uid));
+      options.say(log::line("refused a process of another user than the agent's",
+                            {{"pid", std::to_string(peer->pid)},
+                             {"user", std::to_string(peer->uid)},
+                             {"accepted", std::to_string(options.agent_uid)}}));
     return;
   }
   const std::lock_guard<std::mutex> hold(server->mutex);
@@ -138,11 +142,12 @@ Result<void> serve(const ServerOptions& options) {
   const Result<Fd> listening = listenOn(options.socket);
   if (!listening) return listening.error();
   const auto server = std::make_shared<ServerState>(options);
-  options.say("helper ready at " + options.socket);
+  options.say(log::line("helper is ready", {{"socket", options.socket}}));
   if (!*landlock) options.say(kNoLandlock);
   for (const std::string& folder : {options.sockets->pathOf(""), options.cdi_dir})
     if (*landlock && !folder.empty() && access(folder.c_str(), F_OK) != 0)
-      options.say(folder + " is not there; once it is, the helper has to be started again");
+      options.say(log::line("a directory is missing: restart the helper once it exists",
+                            {{"directory", folder}}));
   std::array<pollfd, 2> ready{pollfd{signals.get(), POLLIN, 0},
                               pollfd{listening->get(), POLLIN, 0}};
   while (ready[0].revents == 0) {

@@ -10,6 +10,7 @@
 
 #include "channel.h"
 #include "connection_acceptor.h"
+#include "log/log.h"
 #include "service.h"
 #include "socket_watcher.h"
 
@@ -102,9 +103,10 @@ struct DevicePlugin::Impl {
       if (!other.empty()) {
         kubelet = {};  // the other plugin may have registered later
         if (!was && handlers.known) handlers.known();
-        complain("another plugin serves the same devices (" + options.sockets->pathOf(other) +
-                 "): not registering " + options.resource +
-                 " until it has ended; remove it, or serve other resources than its own");
+        complain(log::line(
+            "another plugin serves the same devices: the resource is not registered until that "
+            "plugin has ended; remove it, or serve other resources than its own",
+            {{"resource", options.resource}, {"socket", options.sockets->pathOf(other)}}));
       } else if (now.exists() && !(now == kubelet)) {
         const Result<bool> enrolled = enroll(own);
         if (enrolled && !*enrolled) return;
@@ -113,9 +115,12 @@ struct DevicePlugin::Impl {
           watched = Clock::now();
           settled = true;
           last_logged.clear();
-          options.say("the kubelet knows " + options.resource);
+          options.say(
+              log::line("the kubelet knows the resource", {{"resource", options.resource}}));
         } else {
-          complain("registering " + options.resource + ": " + enrolled.error().message());
+          complain(
+              log::line("cannot register the resource",
+                        {{"resource", options.resource}, {"error", enrolled.error().message()}}));
           again = now == refused ? std::min(again * 2, kLookMs) : kFirstLookMs;
           refused = now;
           look = again;
@@ -136,7 +141,10 @@ struct DevicePlugin::Impl {
     Result<Fd> listening = options.sockets->listen(options.socket);
     const FileId socket = listening ? ownSocket() : FileId();
     if (!socket.exists()) {
-      complain(listening ? "our socket is gone" : listening.error().message());
+      const log::Field resource{"resource", options.resource};
+      complain(listening ? log::line("the plugin's socket was removed", {resource})
+                         : log::line("cannot serve the plugin",
+                                     {resource, {"error", listening.error().message()}}));
       return folder.wait(kLookMs);
     }
     grpc::ServerBuilder builder;

@@ -69,12 +69,25 @@ constexpr std::array kRenamed{
                 "divvy_scheduler_idle_url_failures_total"},
     RenamedName{kSchedulerMetric, "divvy_scheduler_preemptions_under_way",
                 "divvy_scheduler_preemptions_in_progress"},
+    RenamedName{kAlert, "DivvyForeignUse", "DivvyUnmanagedUse"},
+    RenamedName{kAlert, "DivvyCardOutOfService", "DivvyDeviceUnhealthy"},
+    RenamedName{kAlert, "DivvyCardOccupied", "DivvyDeviceNotAllocatable"},
+    RenamedName{kAlert, "DivvyTenantDistrusted", "DivvyTenantUsageMismatch"},
+    RenamedName{kAlert, "DivvyThrashing", "DivvyDeviceThrashing"},
+    RenamedName{kAlert, "DivvyMemoryShort", "DivvyDeviceMemoryFull"},
+    RenamedName{kAlert, "DivvyHostSwapShort", "DivvyHostSwapNearlyFull"},
+    RenamedName{kAlert, "DivvySchedulerGone", "DivvySchedulerDown"},
+    RenamedName{kAlert, "DivvyPodsWait", "DivvyPodsUnschedulable"},
+    RenamedName{kAlert, "DivvyNodesClosed", "DivvyAssignmentsUnreadable"},
     RenamedName{kAnnotation, "divvy.dev/room-since", "divvy.dev/requeued-at"},
     RenamedName{kAnnotation, "divvy.dev/plan", "divvy.dev/reservation"},
     RenamedName{kAnnotation, "divvy.dev/lease", "divvy.dev/scheduler-term"},
     RenamedName{kAnnotation, "divvy.dev/full", "divvy.dev/full-devices"},
     RenamedName{kAnnotation, "divvy.dev/served", "divvy.dev/served-resources"},
     RenamedName{kAnnotation, "divvy.dev/announced", "divvy.dev/announced-resources"},
+    RenamedName{kNextAnnotation, "use.divvy.dev/change", "use.divvy.dev/resize"},
+    RenamedName{kNextAnnotation, "divvy.dev/change-state", "divvy.dev/resize-state"},
+    RenamedName{kNextAnnotation, "divvy.dev/changes", "divvy.dev/resize-results"},
     RenamedName{kReason, "external", "held-by-other-plugin"},
     RenamedName{kReason, "strangers", "previous-pool-tenants"},
     RenamedName{kReason, "whole-only", "exclusive-only"},
@@ -99,6 +112,19 @@ bool isWholeWord(std::string_view text, std::size_t at, std::size_t size, NameKi
          !(key && (before == '.' || before == '-' || after == '-'));
 }
 
+// A label's value that starts at `at` of `text`: `old_name: NAME`, `old_name="NAME"` or
+// `old_name=~"NAME`, also with the quotes escaped as in JSON.
+bool isOldNameLabel(std::string_view text, std::size_t at) {
+  constexpr std::string_view kLabel = "old_name";
+  const std::size_t end = text.substr(0, at).find_last_not_of(":=~\"' \\");
+  return end != std::string_view::npos && text.substr(0, end + 1).ends_with(kLabel);
+}
+
+// Words of conditions and reasons are common ones. Next annotations are not written yet.
+bool isInTexts(NameKind kind) {
+  return kind != kReason && kind != kCondition && kind != kNextAnnotation;
+}
+
 }  // namespace
 
 std::span<const RenamedName> renamedNames() {
@@ -120,16 +146,18 @@ std::string_view oldMetricName(std::string_view name) {
 
 std::string_view oldAnnotationKey(std::string_view key) {
   for (const RenamedName& one : kRenamed)
-    if (one.kind == kAnnotation && one.name == key) return one.old_name;
+    if ((one.kind == kAnnotation || one.kind == kNextAnnotation) && one.name == key)
+      return one.old_name;
   return {};
 }
 
 std::string withPresentNames(std::string text) {
   for (const RenamedName& one : kRenamed) {
-    if (one.kind == kReason || one.kind == kCondition) continue;
+    if (!isInTexts(one.kind)) continue;
     std::size_t at = text.find(one.old_name);
     while (at != std::string::npos) {
-      const bool whole = isWholeWord(text, at, one.old_name.size(), one.kind);
+      const bool whole = isWholeWord(text, at, one.old_name.size(), one.kind) &&
+                         !(one.kind == kAlert && isOldNameLabel(text, at));
       if (whole) text.replace(at, one.old_name.size(), one.name);
       at = text.find(one.old_name, at + (whole ? one.name : one.old_name).size());
     }

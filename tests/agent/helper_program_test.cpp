@@ -57,7 +57,7 @@ class HelperProgram : public ::testing::Test {
   Child begin() {
     Child helper = sandbox_.start({"agent-helper", "--node", "sim-h100", "--kubelet-dir",
                                    sandbox_.root() + "/kubelet", "--cdi-dir", "none"});
-    EXPECT_TRUE(helper.complained("helper ready at " + sandbox_.dir() + "/helper.sock"));
+    EXPECT_TRUE(helper.complained("helper is ready socket=" + sandbox_.dir() + "/helper.sock"));
     return helper;
   }
 

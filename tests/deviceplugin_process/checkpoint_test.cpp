@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "log/log.h"
 #include "plugin_process.h"
 
 namespace divvy::test {
@@ -98,7 +99,8 @@ class Checkpoint : public ::testing::Test {
         desk_.kubelet.prepare(pod.ask.uid, pod.ask.containers.front().name);
     EXPECT_FALSE(refused.ok());
     EXPECT_THAT(refused.error_message(), HasSubstr("the kubelet's checkpoint"));
-    EXPECT_TRUE(desk_.says("a container is not started: " + refused.error_message()));
+    EXPECT_TRUE(
+        desk_.says(log::line("cannot start a container", {{"error", refused.error_message()}})));
   }
 
   PluginProcess desk_;
@@ -147,7 +149,7 @@ TEST_F(Checkpoint, DamagedAndRepaired_LoggedOnceEach) {
   };
   constexpr const char* kDamaged = "devices are known for running containers only";
   constexpr const char* kWhole = "checkpoint is readable again";
-  constexpr const char* kDoubted = "it may be damaged, and is used unless pod resources";
+  constexpr const char* kDoubted = "may be damaged; it is used unless pod resources";
   constexpr const char* kBelieved = "the kubelet's checkpoint is valid again";
   std::vector<AssignedPod> pods;
   const auto another = [&] {

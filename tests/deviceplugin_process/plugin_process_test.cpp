@@ -39,7 +39,7 @@ const ContainerAsk kMain{"main", false, 1};
 // How often an agent of this process has registered its resource with the kubelet, so far.
 std::size_t registrations(const PluginProcess& process) {
   const std::string log = process.sandbox.agentLog();
-  const std::string words = "the kubelet knows " + std::string(kResource);
+  const std::string words = "the kubelet knows the resource resource=" + std::string(kResource);
   std::size_t found = 0;
   for (std::size_t at = log.find(words); at != std::string::npos; at = log.find(words, at + 1))
     ++found;
@@ -51,8 +51,7 @@ TEST(NodePublisher, KubeletHidesPods_NotRegisteredWithReason) {
   process.kubelet.hidePods(true);
   process.beginAgent();
   ASSERT_TRUE(process.ready());
-  EXPECT_TRUE(
-      process.says("cannot read the kubelet's pod resources, devices are not registered: "));
+  EXPECT_TRUE(process.says("cannot read the kubelet's pod resources; devices are not registered"));
   EXPECT_FALSE(process.api.notes().contains(kRegister));
   Rng rng(1);
   const AssignedPod pod = podOf("uid-1", {kMain}, process.cards().front());
@@ -94,7 +93,7 @@ TEST(NodePublisher, KubeletNotCountingYet_NothingPublished) {
   process.kubelet.countLate(true);
   process.beginAgent();
   ASSERT_TRUE(process.ready());
-  ASSERT_TRUE(process.says("the kubelet knows " + std::string(kResource)));
+  ASSERT_TRUE(process.says("the kubelet knows the resource resource=" + std::string(kResource)));
   ASSERT_TRUE(eventually([&] { return process.kubelet.countsAsked() >= 3; }));
   EXPECT_FALSE(process.api.notes().contains(kRegister));
   EXPECT_FALSE(process.api.notes().contains(kServed));
@@ -187,8 +186,8 @@ TEST(NodePublisher, NoLongerAnnounced_RemovedFromStatus) {
 }
 
 // What is admitted for a container that has it already, with another amount of memory.
-json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes,
-                         const std::string& token) {
+json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes, const std::string& token,
+                         const char* key = kube::kChangeStateKey) {
   AssignedPod then = pod;
   then.portions[0].mebibytes = mebibytes;
   kube::ResizeState state;
@@ -198,8 +197,7 @@ json::object admittedFor(const AssignedPod& pod, std::uint64_t mebibytes,
   state.assignment =
       changed.at("metadata").at("annotations").at("hami.io/vgpu-devices-allocated").as_string();
   json::object object = pod.object();
-  object["metadata"].as_object()["annotations"].as_object()[kube::kChangeStateKey] =
-      kube::encode(state);
+  object["metadata"].as_object()["annotations"].as_object()[key] = kube::encode(state);
   return object;
 }
 
@@ -229,6 +227,9 @@ TEST(DevicePluginController, ResizeBelowContext_IsRefused) {
   EXPECT_EQ(amiss(foundBy(process.kubelet.of("uid-1", "main")), pod.portions[0]), "");
   process.api.setPod(admittedFor(pod, 800, "enough"));
   EXPECT_TRUE(told("enough").done);
+  // As a scheduler of the next release writes it.
+  process.api.setPod(admittedFor(pod, 900, "next", kube::kResizeStateKey));
+  EXPECT_TRUE(told("next").done);
 }
 
 // Regression: a pod that was made anew under its old name (as a StatefulSet's are) was given what

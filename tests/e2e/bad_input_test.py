@@ -28,7 +28,7 @@ class BadInput(ProductTest):
             self.assertIsNone(self.agent.poll(), self.said())
             return self.product.divvy("ls", *self.product.sim, "-o", "json")[0] == 0
         # Nobody is asked before: a command that finds no agent starts one, which would be there first.
-        wait_until(lambda: " ready, driver " in self.said() and answers(), "the agent answers")
+        wait_until(lambda: "agent is ready " in self.said() and answers(), "the agent answers")
 
     def end_agent(self, signum=signal.SIGKILL):
         if self.agent and self.agent.poll() is None:
@@ -69,7 +69,7 @@ class BadInput(ProductTest):
         os.mkfifo(note)
         self.begin()
         tenant.run.send_signal(signal.SIGCONT)
-        self.says("its record is lost", "is not a regular file")
+        self.says("the record of a tenant is lost", "is not a regular file")
         self.assertEqual(self.product.tenant_row("steady")["processes"], 1)
         self.works(tenant)
         self.assertEqual(tenant.hands[0].ask("alloc", 4 * GIB)[0], OUT_OF_MEMORY)
@@ -91,7 +91,7 @@ class BadInput(ProductTest):
             (folder / "tenant.json").write_text(broken)
             self.doctor_names(folder / "tenant.json")
             self.begin()
-            self.says("its record is lost", "divvy share rm kept")
+            self.says("the record of a tenant is lost", "divvy share rm kept")
             self.assertEqual(self.product.tenant_row("kept")["state"], "reserved")
             self.assertNotEqual(self.product.run("60Gi", "true")[0], 0, "its memory is promised")
             self.assertEqual((folder / "tenant.json.lost").read_text(), broken)
@@ -125,7 +125,7 @@ class BadInput(ProductTest):
         os.truncate(folder / "report", 5000)
         self.doctor_names(folder / "report")
         self.begin()
-        self.says("cannot be recovered", "truncated")
+        self.says("cannot recover a tenant", "truncated")
         self.assertEqual(self.product.tenant_row("cut")["state"], "broken")
         tenant.run.send_signal(signal.SIGCONT)
         tenant.end()
@@ -141,7 +141,7 @@ class BadInput(ProductTest):
         control[8:12] = (999).to_bytes(4, "little")
         (folder / "control").write_bytes(control)
         self.begin()
-        self.says("cannot be recovered")
+        self.says("cannot recover a tenant")
         self.assertEqual(self.product.tenant_row("later")["state"], "broken")
         tenant.run.send_signal(signal.SIGCONT)
         tenant.end()
@@ -160,7 +160,7 @@ class BadInput(ProductTest):
         self.assertIn("report", row["note"])
         self.doctor_names(folder / "report", check="agent-state")
         self.doctor_names("(liar): report: ", check="agent-tenants")
-        self.says(f"{row['id']}: its report is implausible: ", str(folder / "report"))
+        self.says("the report of a tenant is implausible", f"tenant={row['id']}", str(folder / "report"))
         tenant.hands[0].kill(signal.SIGCONT)
         total = sum(share["used"] for share in row["shares"])
         self.assertLessEqual(total, 80 * GIB)
@@ -177,7 +177,7 @@ class BadInput(ProductTest):
             report.write(b"\xff" * 60 * 1024)
         self.doctor_is_silent_of(folder, check="agent-state")
         self.doctor_names("(liar): report: ", check="agent-tenants")
-        self.says("its report is implausible: ")
+        self.says("the report of a tenant is implausible")
         self.assertEqual(self.said().count("is implausible"), 1, "once, and not each time that it is seen")
         tenant.hands[0].kill(signal.SIGCONT)
 
@@ -204,10 +204,10 @@ class BadInput(ProductTest):
         self.doctor_names("thesis.tex", "notes.txt")
         self.begin()
         for name in ("thesis.tex", ".hidden", "folder", "link", "pipe"):
-            self.says(f"{self.shares / name} is not a share of Divvy and is left alone")
+            self.says("is not a share of Divvy and is left alone", f"directory={self.shares / name}")
         self.assertEqual(self.product.rows("ls"), [])
         self.end_agent(signal.SIGTERM)
-        self.says("notes.txt is not a file of Divvy")
+        self.says("a file that Divvy did not create", "notes.txt")
         for path in foreign:
             self.assertTrue(path.exists(), path)
 
@@ -217,7 +217,7 @@ class BadInput(ProductTest):
         folder = self.folder_of("guest")
         (folder / "results.csv").write_text("x")
         tenant.end()
-        self.says("results.csv is not a file of Divvy")
+        self.says("a file that Divvy did not create", "results.csv")
         self.assertEqual([path.name for path in folder.iterdir()], ["results.csv"])
         self.end_agent()
         self.begin()
@@ -321,7 +321,7 @@ class BadInput(ProductTest):
         status, _, err = self.product.run("1Gi", "true")
         self.assertNotEqual(status, 0)
         self.assertIn("No space left", err)
-        self.says("the share could not be created: ", "No space left")
+        self.says("cannot create a share", "No space left")
         self.doctor_names(self.product.runtime, check="agent-space")
         self.works(tenant)
         self.assertEqual(len(self.product.rows("ls")), 1, "half a share is none")

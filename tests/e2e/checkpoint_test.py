@@ -137,7 +137,7 @@ class CheckpointTest(SwapTest):
         low, high = self.low(), self.high()
         self.assertEqual(high.hands[0].answer(), [SUCCESS])
         self.assertNotEqual(low.run.wait(AWAY), 0)
-        self.assertIn("its checkpoint failed; killing it", self.log())
+        self.assertIn('reason="its checkpoint failed"', self.log())
         self.work(high)
         self.goes_on(high)
         self.end_correctly(high)
@@ -151,8 +151,7 @@ class CheckpointTest(SwapTest):
         self.goes_on(high)
         self.end_correctly(high)
         self.assertNotEqual(low.run.wait(AWAY), 0)
-        self.assertIn("the device had too little memory to restore it, which is final; killing it",
-                      self.log())
+        self.assertIn('reason="the device had too little memory to restore it, which is final"', self.log())
 
     def test_what_the_card_has_no_room_for_is_not_tried(self):
         """Others took what the book says is free: the card's own word counts."""

@@ -159,7 +159,7 @@ class IdleTest(SwapTest):
                                 if event["kind"] == "notice"]) >= 2, "another try")
         self.assertNotIn("stopped", [event["kind"] for event in self.events("box")])
         log = (self.product.runtime / "sim-swap" / "agent.log").read_text()
-        self.assertIn("printed: no space left", log)
+        self.assertIn('output="no space left', log)
         self.work(box)
         self.goes_on(box)
         self.end_correctly(box)

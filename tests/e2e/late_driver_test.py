@@ -57,7 +57,7 @@ class LateDriver(ProductTest):
         self.assertIn("waiting for cards", text)
         self.assertEqual(self.asked("/readyz")[0], 200)
         self.assertEqual(self.asked("/metrics")[0], 404)
-        self.assertIn("waiting for cards", self.log.read_text())
+        self.assertIn("agent waits", self.log.read_text())
         for name in ("libnvidia-ml.so.1", "libcuda.so.1", "libsimgpu-rm.so"):
             shutil.copy(BUILD / "simgpu" / name, self.driver / name)
         metrics = wait_until(lambda: (self.asked("/metrics") or (0, ""))[0] == 200 and
@@ -68,7 +68,7 @@ class LateDriver(ProductTest):
         status, text = self.asked("/readyz")
         self.assertEqual(status, 503)
         self.assertIn("nvidia.com/gpu", text)
-        self.assertEqual(self.log.read_text().count("waiting for cards"), 1)
+        self.assertEqual(self.log.read_text().count("agent waits"), 1)
 
     def test_it_ends_when_it_is_told_to(self):
         self.waits()

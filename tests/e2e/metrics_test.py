@@ -46,7 +46,7 @@ class Served(ProductTest):
         log = self.product.runtime / node / "agent.log"
 
         def address():
-            found = log.exists() and re.search(r"metrics at (http://\S+)", log.read_text())
+            found = log.exists() and re.search(r"metrics are served url=(http://\S+)", log.read_text())
             return found and found.group(1)
 
         self.url = wait_until(address, "the agent says where its metrics are")

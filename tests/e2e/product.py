@@ -218,7 +218,7 @@ class Product:
         behind it begins an agent that was told none of this."""
         agent = self.start("agent", "--node", f"sim-{self.profile}", "--log-file", *words, **options)
         log = self.runtime / f"sim-{self.profile}" / "agent.log"
-        wait_until(lambda: log.exists() and " ready, driver " in log.read_text(), "the agent is ready")
+        wait_until(lambda: log.exists() and "agent is ready " in log.read_text(), "the agent is ready")
         return agent
 
     def divvy(self, *words, bound=BOUND, **options):

@@ -184,7 +184,7 @@ TEST_F(DevicePluginTest, OtherPluginServesResource_WaitsUntilItEnds) {
   kubelet_.begin();
   Rival other(kubelet_.folder() + "/theirs.sock");
   beginPlugin();
-  EXPECT_TRUE(wasSaid("not registering example.com/gpu until"));
+  EXPECT_TRUE(wasSaid("the resource is not registered until that plugin has ended"));
   EXPECT_FALSE(wasNoticed()) << "the kubelet heeds who registered last";
   other.end();
   EXPECT_EQ(kubelet_.registration(1).endpoint(), "ours.sock");
@@ -195,7 +195,7 @@ TEST_F(DevicePluginTest, OtherPluginCameAndEnded_RegistersAgain) {
   beginPlugin();
   kubelet_.registration(1);
   Rival other(kubelet_.folder() + "/theirs.sock");
-  EXPECT_TRUE(wasSaid("not registering example.com/gpu until"));
+  EXPECT_TRUE(wasSaid("the resource is not registered until that plugin has ended"));
   other.end();
   EXPECT_EQ(kubelet_.registration(2).endpoint(), "ours.sock");
 }

@@ -43,6 +43,8 @@ TEST(RenamedNames, Lookups_FindBothWays) {
   EXPECT_EQ(oldMetricName("divvy_tenant_info"), "");
   EXPECT_EQ(oldAnnotationKey("divvy.dev/reservation"), "divvy.dev/plan");
   EXPECT_EQ(oldAnnotationKey("divvy.dev/plan"), "");
+  EXPECT_EQ(oldAnnotationKey("use.divvy.dev/resize"), "use.divvy.dev/change");
+  EXPECT_EQ(presentName(NameKind::kAlert, "DivvyCardOccupied"), "DivvyDeviceNotAllocatable");
 }
 
 TEST(RenamedNames, Text_OnlyWholeOldNamesAreReplaced) {
@@ -56,7 +58,9 @@ TEST(RenamedNames, Text_OnlyWholeOldNamesAreReplaced) {
     EXPECT_EQ(withPresentNames(kept), kept);
   std::string old_names, names;
   for (const RenamedName& one : renamedNames()) {
-    if (one.kind == NameKind::kReason || one.kind == NameKind::kCondition) continue;
+    if (one.kind == NameKind::kReason || one.kind == NameKind::kCondition ||
+        one.kind == NameKind::kNextAnnotation)
+      continue;
     old_names += std::string(one.old_name) + '\n';
     names += std::string(one.name) + '\n';
   }
@@ -64,11 +68,26 @@ TEST(RenamedNames, Text_OnlyWholeOldNamesAreReplaced) {
   EXPECT_EQ(withPresentNames(names), names);
 }
 
+// A matcher of the label keeps alerts of this release; the present name would match none.
+TEST(RenamedNames, AlertText_OldNameLabelStays) {
+  EXPECT_EQ(withPresentNames("ALERTS{alertname=\"DivvyPodsWait\"}, alertname: DivvyPodsWait"),
+            "ALERTS{alertname=\"DivvyPodsUnschedulable\"}, alertname: DivvyPodsUnschedulable");
+  for (const char* kept : {"old_name: DivvyPodsWait", "{old_name=\"DivvyPodsWait\"}",
+                           "old_name =~ 'DivvyPodsWait'", R"({\"old_name\":\"DivvyPodsWait\"})"})
+    EXPECT_EQ(withPresentNames(kept), kept);
+}
+
+// This release writes the old keys of a resize: a script that reads them works with these only.
+TEST(RenamedNames, NextAnnotationText_Stays) {
+  for (const char* kept : {"use.divvy.dev/change", "divvy.dev/change-state", "divvy.dev/changes"})
+    EXPECT_EQ(withPresentNames(kept), kept);
+}
+
 TEST(RenamedNames, Page_HasEveryTable) {
   const std::string page = sourceFile("docs/reference/public-names.md");
   for (const NameKind kind :
-       {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAnnotation,
-        NameKind::kReason, NameKind::kCondition, NameKind::kCommand})
+       {NameKind::kAgentMetric, NameKind::kSchedulerMetric, NameKind::kAlert, NameKind::kAnnotation,
+        NameKind::kNextAnnotation, NameKind::kReason, NameKind::kCondition, NameKind::kCommand})
     EXPECT_NE(page.find(table(kind)), std::string::npos)
         << "docs/reference/public-names.md does not have this table:\n"
         << table(kind);

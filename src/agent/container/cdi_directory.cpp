@@ -48,7 +48,8 @@ Result<void> CdiDirectory::open() {
       read_[entry->d_name] = true;
       continue;
     }
-    if (remove(entry->d_name)) log::info("removed " + file + ": its container has ended");
+    if (remove(entry->d_name))
+      log::info("removed the CDI file of a container that has ended", {{"file", file}});
   }
   Fd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!watch.valid() || inotify_add_watch(watch.get(), dir_.c_str(), IN_OPEN | IN_MOVED_TO) < 0)
@@ -90,7 +91,7 @@ void CdiDirectory::keepOnly(const std::set<std::string>& tenants) {
     const std::string file = dir_ + "/" + one.first;
     // The files of tenants that this agent ended were removed with them.
     if (access(file.c_str(), F_OK) == 0 && !remove(one.first))
-      log::warn(file + " of an ended container cannot be removed");
+      log::warn("cannot remove the CDI file of a container that has ended", {{"file", file}});
     return true;
   });
 }

@@ -111,7 +111,9 @@ ContextCosts probeAll(const ProbeCall& call, const std::vector<std::string>& uui
     if (answered) costs[child.uuid] = {bytes};
     kill(child.pid, SIGKILL);  // our own child, not yet reaped: no other process can have the PID
     waitpid(child.pid, nullptr, 0);
-    if (!answered) log::warn("measuring a context on " + child.uuid + " failed: " + child.text);
+    if (!answered)
+      log::warn("cannot measure the memory of a context",
+                {{"device", child.uuid}, {"error", child.text}});
   }
   return costs;
 }

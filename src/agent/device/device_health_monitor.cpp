@@ -55,8 +55,9 @@ void DeviceHealthMonitor::reportFaults(const DriverHealth& said) const {
 bool DeviceHealthMonitor::noteErrors(const DriverHealth& said) {
   const EccErrorTracker::Seen seen = errors_.observe(said);
   for (const auto& [index, growth] : seen.old)
-    log::info("device " + std::to_string(index) + " has " + growth.words() +
-              ", reported by the driver: first check by an agent, so they count as old");
+    log::info(
+        "the driver reports errors from before the first check by an agent; they count as old",
+        {{"device", std::to_string(index)}, {"errors", growth.words()}});
   bool changed = false;
   for (const MissedFault& fault : seen.faults) {
     KnownFault known{fault.growth.xid(), nowMs()};
@@ -77,8 +78,9 @@ void DeviceHealthMonitor::restoreFaults() {
   last_look_s_ = lastLook(paths_.faults(), paths_.watchMark());
   kept_ = loadKnown(paths_.faults());
   if (!kept_.damage.empty())
-    log::warn(paths_.faults() + " is damaged: " + kept_.damage +
-              "; faults of other devices while no agent ran are unknown");
+    log::warn(
+        "the file of faults is damaged; faults of other devices while no agent ran are unknown",
+        {{"file", paths_.faults()}, {"error", kept_.damage}});
   const bool other = !kept_.driver.empty() && kept_.driver != inventory_.driverVersion();
   if (!kept_.this_boot || other)
     for (auto& [uuid, errors] : kept_.errors) errors = reloaded(errors);
@@ -126,7 +128,8 @@ void DeviceHealthMonitor::reportHealth() {
   for (const Device& device : inventory_.devices()) {
     const unsigned index = device.info.index;
     if (!health_.good(index))
-      log::warn("device " + std::to_string(index) + " is not allocatable: " + health_.why(index));
+      log::warn("device is not allocatable",
+                {{"device", std::to_string(index)}, {"reason", health_.why(index)}});
   }
   listeners_.changed();
 }

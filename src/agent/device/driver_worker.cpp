@@ -168,8 +168,9 @@ std::optional<DriverHealth> DriverWorker::takeHealth(const std::vector<unsigned>
 // Logged once, for any query that does not return.
 void DriverWorker::fellSilent() {
   if (std::exchange(silent_, true)) return;
-  log::warn("the driver has not answered for " + std::to_string(patience_.count()) +
-            " ms; until it answers, its figures are missing and no tenant is placed");
+  log::warn(
+      "the driver does not answer; until it does, its figures are missing and no tenant is placed",
+      {{"silent_ms", std::to_string(patience_.count())}});
 }
 
 bool DriverWorker::ask(Question question) {

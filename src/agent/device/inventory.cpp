@@ -22,7 +22,8 @@ Result<Inventory> Inventory::open(const Node& node, const NodePaths& paths,
                  "the NVIDIA driver reports no usable device; a GPU in MIG mode needs an instance "
                  "(nvidia-smi mig -lci)"};
   const driver::Layout layout = driver::layoutOf(*nvml, *devices, sysfsRoot(node.simulated()));
-  for (const std::string& uneven : unevenLinks(*devices, layout)) log::warn(uneven);
+  for (const std::string& uneven : unevenLinks(*devices, layout))
+    log::warn("NVLinks of two devices are not counted", {{"reason", uneven}});
   std::vector<DeviceLocality> places = placesOf(*devices, layout);
   inventory.scores_ = scoresOf(*devices, layout);
   inventory.nics_ = nicsOf(*devices, layout);
@@ -45,10 +46,11 @@ void Inventory::exclude(const DeviceExclusions& told) {
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     devices_[i].excluded = excluded[i];
     if (excluded[i])
-      log::info("device " + std::to_string(names[i].index) + " " + names[i].uuid + " is excluded");
+      log::info("device is excluded",
+                {{"device", std::to_string(names[i].index)}, {"uuid", names[i].uuid}});
   }
   for (const std::string& name : namesOfNone(told, names))
-    log::info("excluded device " + name + " is not a device of this node");
+    log::info("an excluded device is not a device of this node", {{"device", name}});
 }
 
 void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& install) {
@@ -66,10 +68,12 @@ void Inventory::measureContexts(const NodePaths& paths, const InstallLayout& ins
   for (Device& device : devices_) {
     const auto cost = costs.find(device.info.uuid);
     if (cost != costs.end()) device.context = cost->second;
-    log::info("device " + std::to_string(device.info.index) + " " + device.info.uuid + " " +
-              device.info.model + ", " + formatBytes(device.info.physical) +
-              ", one context costs " + formatBytes(device.context) +
-              (cost == costs.end() ? " (assumed)" : ""));
+    log::info("found a device", {{"device", std::to_string(device.info.index)},
+                                 {"uuid", device.info.uuid},
+                                 {"model", device.info.model},
+                                 {"memory", formatBytes(device.info.physical)},
+                                 {"context", formatBytes(device.context)},
+                                 {"context_is", cost == costs.end() ? "assumed" : "measured"}});
   }
 }
 

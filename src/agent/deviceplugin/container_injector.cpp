@@ -43,7 +43,7 @@ Result<void> ContainerInjector::open() {
   const Result<void> opened = folder_.open();
   if (!opened && wanted_ == InjectionMode::kCdi) return Error(opened.error()).context("--cdi-dir");
   if (!opened && wanted_ == InjectionMode::kAuto)
-    log::info("containers get their share by mounts: " + opened.error().message());
+    log::info("containers get their share by mounts", {{"reason", opened.error().message()}});
   if (wanted_ == InjectionMode::kCdi) decide(true, "--injection cdi");
   return {};
 }
@@ -85,7 +85,8 @@ std::string ContainerInjector::whyNoDriverSpec() const {
 
 void ContainerInjector::decide(bool by_cdi, const std::string& why) {
   by_cdi_ = by_cdi;
-  log::info(std::string("containers get their share by ") + (by_cdi ? "CDI: " : "mounts: ") + why);
+  log::info(by_cdi ? "containers get their share by CDI" : "containers get their share by mounts",
+            {{"reason", why}});
 }
 
 Result<std::string> ContainerInjector::specOf(const Tenant& tenant) const {
@@ -121,7 +122,8 @@ Result<void> ContainerInjector::prepare(Tenant& tenant) {
   if (!written) weigh();
   if (written || named) return written;
   // No container got its name, as far as the agent knows.
-  log::warn("tenant " + tenant.record.id + " has no CDI spec: " + written.error().message());
+  log::warn("cannot write the CDI spec of a tenant",
+            {{"tenant", tenant.record.id}, {"error", written.error().message()}});
   return {};
 }
 
@@ -137,7 +139,7 @@ void ContainerInjector::poll(const std::set<std::string>& living) {
     const auto& [tenant, runs] = *at;
     // It is read before the container is made, and that is before it runs.
     const bool read = !proven_ && folder_.wasRead(tenant);
-    if (read && runs) log::info("the runtime read the CDI spec of " + tenant);
+    if (read && runs) log::info("the runtime read the CDI spec of a tenant", {{"tenant", tenant}});
     proven_ = proven_ || (read && runs);
     if (!proven_ && runs) ignored(tenant);
     at = runs ? unproven_.erase(at) : std::next(at);
@@ -149,7 +151,8 @@ void ContainerInjector::ignored(const std::string& tenant) {
                            folder_.fileOf(tenant) + ": the runtime (" +
                            (runtime_.empty() ? "unknown" : runtime_) +
                            ") ignores CDI, and passed nothing of its share";
-  log::warn(what);
+  log::warn("the runtime ignores CDI, and passed nothing of its share to a container",
+            {{"tenant", tenant}, {"file", folder_.fileOf(tenant)}, {"runtime", runtime_}});
   if (wanted_ == InjectionMode::kAuto) {
     ignores_ = true;
     why_ = what;

@@ -50,7 +50,7 @@ std::vector<std::string> ContainerStarter::Owner::containersOf(const std::string
 void ContainerStarter::start(DeviceIds units, kubelet::ReplyCallback<void> answer) {
   inputs_.shutdown.requestStarted();
   const auto done = [this, answer = std::move(answer)](Result<void> result) {
-    if (!result) log::warn("a container is not started: " + result.error().message());
+    if (!result) log::warn("cannot start a container", {{"error", result.error().message()}});
     answer(std::move(result));
     inputs_.shutdown.requestEnded();
   };

@@ -48,8 +48,9 @@ ForeignAllocations ForeignAllocationMonitor::ours() const {
 void ForeignAllocationMonitor::listed(const KubeletAllocations::List& held) {
   const std::string fault = held ? "" : held.error().message();
   if (fault != std::exchange(fault_, fault) && !fault.empty())
-    log::warn("cannot read the kubelet's pod resources, devices are not " +
-              std::string(known_ ? "updated" : "registered") + ": " + fault);
+    log::warn(known_ ? "cannot read the kubelet's pod resources; devices are not updated"
+                     : "cannot read the kubelet's pod resources; devices are not registered",
+              {{"error", fault}});
   if (!held) return;
   const bool first = !std::exchange(known_, true);
   Holders holders = holdersOf(*held, inputs_.inventory.devices(), inputs_.resources, ours());

@@ -24,7 +24,9 @@ void PodTracker::follow() {
   pods.set = [this](const json::value& object) { onPodUpdate(object); };
   pods.gone = [this](const std::string& uid, const std::string&) { end(uid); };
   pods.synced = [this] { listed(); };
-  pods.trouble = [](const Error& error) { log::warn(error.message()); };
+  pods.trouble = [](const Error& error) {
+    log::warn("watch failed; it is repeated", {{"resource", "pods"}, {"error", error.message()}});
+  };
   inputs_.api.follow(std::move(pods), informer_);
 }
 
@@ -38,7 +40,8 @@ void PodTracker::listed() {
 
 void PodTracker::onPodUpdate(const json::value& object) {
   Result<kube::Pod> pod = kube::podOf(object);
-  if (!pod) return log::warn(pod.error().message());
+  if (!pod)
+    return log::warn("cannot read a pod; it does not count", {{"error", pod.error().message()}});
   const std::string& uid = pod->meta.uid;
   if (pod->ended()) return end(uid);
   const Dialect dialect = inputs_.cluster.dialect;

@@ -165,12 +165,15 @@ void CheckpointController::note(const TenantPtr& tenant, CheckpointTime now) {
   killDoomed(*tenant, status);
   // A phase that was not stored does not count: it is tried again, and the memory stays reserved.
   const Result<void> noted = tenants_.overcommit().noteCheckpoint(*tenant, phase, status);
-  if (!noted) return log::warn("tenant " + tenant->record.id + ": " + noted.error().message());
+  if (!noted)
+    return log::warn("cannot store the checkpoint phase of a tenant; it is tried again",
+                     {{"tenant", tenant->record.id}, {"error", noted.error().message()}});
   if (phase == before) return;
-  std::string text = "tenant " + tenant->record.id + " checkpoint: " + phaseName(phase);
+  const log::Field id{"tenant", tenant->record.id};
+  const log::Field name{"phase", phaseName(phase)};
   if (phase == CheckpointPhase::kReturning && course.bar() != Ineligibility::kNone)
-    text += ", " + barWords(course.bar());
-  log::info(text);
+    return log::info("checkpoint phase", {id, name, {"reason", barWords(course.bar())}});
+  log::info("checkpoint phase", {id, name});
 }
 
 void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) {
@@ -180,7 +183,9 @@ void CheckpointController::killDoomed(Tenant& tenant, CheckpointStatus& status) 
     const WatchedProcess* process = tenant.liveness.processes().find(doomed.pid);
     if (process == nullptr || !known.killed.insert(doomed.pid).second) continue;
     status.lost = "process " + std::to_string(doomed.pid) + " was lost: " + doomed.why;
-    log::warn("tenant " + tenant.record.id + ": " + status.lost + "; killing it");
+    log::warn("lost a process of a tenant; killing it", {{"tenant", tenant.record.id},
+                                                         {"pid", std::to_string(doomed.pid)},
+                                                         {"reason", doomed.why}});
     syscall(SYS_pidfd_send_signal, process->exit->native_handle(), SIGKILL, nullptr, 0);
   }
 }
@@ -210,9 +215,11 @@ asio::awaitable<void> CheckpointController::make(std::string id, CheckpointStep 
   if (!restores || (found != tenants_.all().end() && hasRoom(*found->second)))
     reply = co_await helper->ask(step);
   if (!reply.why.empty())
-    log::warn("tenant " + id + ": \"" + checkpointLine(step) + "\" failed: " + reply.why);
+    log::warn("a checkpoint call failed",
+              {{"tenant", id}, {"call", checkpointLine(step)}, {"error", reply.why}});
   if (reply.answer == CheckpointAnswer::kSilent)
-    log::warn("tenant " + id + ": the driver does not answer \"" + checkpointLine(step) + "\"");
+    log::warn("the driver does not answer a checkpoint call",
+              {{"tenant", id}, {"call", checkpointLine(step)}});
   board_.answered(id, reply.answer, reply.state, clockNow());
   follow();
   serve();

@@ -160,7 +160,8 @@ void LimitBypassMonitor::cutFiles() {
     if (!file) continue;
     std::string what = describe(*file);
     if (!std::exchange(tenant->bypass.files_grew_, true))
-      log::warn("tenant " + id + ": " + what + "; it is truncated from now on");
+      log::warn("a file of a tenant grew; it is truncated from now on",
+                {{"tenant", id}, {"reason", what}});
     grown_[id] = std::move(what);
     cutter_.cut(std::move(*file));
   }

@@ -119,7 +119,8 @@ void TimesliceProbe::judge(const std::string& answer) {
   if (!failed)
     missing_ += answer.starts_with(kUnknown) ? answer.substr(kUnknown.size()) : "no answer came";
   if (held) missing_.clear();
-  log::info(held ? "time slices hold: " + answer.substr(kHeld.size()) : missing_);
+  log::info(held ? "time slices hold" : "time slices are not used",
+            {{"reason", held ? answer.substr(kHeld.size()) : missing_}});
 }
 
 // The child's first line; empty: none arrived in time.

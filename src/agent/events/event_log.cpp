@@ -12,11 +12,15 @@ void EventLog::add(EventView event) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     event.time_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   }
-  const std::string whose = !event.tenant.empty() ? "tenant " + event.tenant
-                            : event.device >= 0   ? "device " + std::to_string(event.device)
-                                                  : event.name;
-  log::info(whose + (whose.empty() ? "" : " ") + event.kind + ": " + event.reason +
-            (event.by.empty() ? "" : " (by " + event.by + ")"));
+  const log::Field subject = !event.tenant.empty() ? log::Field{"tenant", event.tenant}
+                             : event.device >= 0
+                                 ? log::Field{"device", std::to_string(event.device)}
+                                 : log::Field{"name", event.name};
+  const log::Field reason{"reason", event.reason};
+  if (event.by.empty())
+    log::info("event", {{"kind", event.kind}, subject, reason});
+  else
+    log::info("event", {{"kind", event.kind}, subject, reason, {"by", event.by}});
   events_.push_back(std::move(event));
   if (events_.size() > kMax) events_.pop_front();
 }

@@ -68,7 +68,8 @@ HookState IdleReaper::pollHook(const Tenant& tenant) {
   const HookState state = found->second.poll();
   if (state == HookState::kRunning) return state;
   const std::string& said = found->second.output();
-  if (!said.empty()) log::info("hook for tenant " + tenant.record.id + " printed: " + said);
+  if (!said.empty())
+    log::info("the hook of a tenant printed", {{"tenant", tenant.record.id}, {"output", said}});
   emit(tenant, "hook", policy_.hook + " ended: " + found->second.ending());
   hooks_.erase(found);
   return state;
@@ -112,7 +113,9 @@ void IdleReaper::giveNotice(const Tenant& tenant, const ShutdownOptions& terms) 
        "idle for " + spanWord(notice.idle_ms) + ": SIGTERM in " + spanWord(terms.notice_ms) +
            " unless " + labelOf(tenant) + " works");
   const Result<void> written = writeNotice(tenant.dir, notice);
-  if (!written) log::warn("tenant " + notice.tenant + ": " + written.error().message());
+  if (!written)
+    log::warn("cannot write the notice of a tenant",
+              {{"tenant", notice.tenant}, {"error", written.error().message()}});
   if (!policy_.hook.empty()) startHook(tenant, notice);
 }
 

@@ -79,23 +79,27 @@ void NodePublisher::follow() {
   nodes.query = "fieldSelector=metadata.name%3D" + inputs_.cluster.name;
   nodes.set = [this](const json::value& object) { onNodeUpdate(object); };
   nodes.gone = [](const std::string&, const std::string& name) {
-    log::warn("node " + name + " was deleted");
+    log::warn("node was deleted", {{"node", name}});
   };
   nodes.synced = [] {};
-  nodes.trouble = [](const Error& error) { log::warn(error.message()); };
+  nodes.trouble = [](const Error& error) {
+    log::warn("watch failed; it is repeated", {{"resource", "nodes"}, {"error", error.message()}});
+  };
   inputs_.api.follow(std::move(nodes), informer_);
 }
 
 void NodePublisher::onNodeUpdate(const json::value& object) {
   const Result<kube::Node> node = kube::nodeOf(object);
-  if (!node) return log::warn(node.error().message());
+  if (!node) return log::warn("cannot read the node", {{"error", node.error().message()}});
   inputs_.versions(infoOf(object, "containerRuntimeVersion"), infoOf(object, "kubeletVersion"));
   const Dialect dialect = inputs_.cluster.dialect;
   left_.merge(leftBehind(dialect, node->meta.annotations));
   if (!node_lock_logged_ && takesTurns(dialect, node->meta.annotations)) {
     node_lock_logged_ = true;
-    log::warn("Volcano serialises pods of node " + inputs_.cluster.name +
-              " and binds pods without their devices: set deviceshare.NodeLockEnable to false");
+    log::warn(
+        "Volcano serialises pods of the node and binds pods without their devices: set "
+        "deviceshare.NodeLockEnable to false",
+        {{"node", inputs_.cluster.name}});
   }
   for (const auto& [key, value] : wanted()) {
     const auto written = node->meta.annotations.find(key);
@@ -150,13 +154,15 @@ asio::awaitable<bool> NodePublisher::annotate(Annotations wanted) {
   const NodeApiClient::Reply done =
       co_await inputs_.api.patchNode("", "metadata", std::move(patch));
   if (!done) {
-    log::warn("writing into node " + inputs_.cluster.name + ": " + done.error().message());
+    log::warn("cannot write the node's annotations",
+              {{"node", inputs_.cluster.name}, {"error", done.error().message()}});
     co_return false;
   }
   published_ = std::move(wanted);
   if (registers)
-    log::info("node " + inputs_.cluster.name + " is registered with " +
-              std::to_string(inputs_.inventory.devices().size()) + " devices");
+    log::info("node is registered",
+              {{"node", inputs_.cluster.name},
+               {"devices", std::to_string(inputs_.inventory.devices().size())}});
   co_return true;
 }
 
@@ -175,8 +181,8 @@ void NodePublisher::publishUnavailable() {
     loop.run_one_for(std::chrono::milliseconds(50));
   }
   if (!*done)
-    log::warn("node " + inputs_.cluster.name +
-              " was not marked unavailable before the agent stopped");
+    log::warn("node was not marked unavailable before the agent stopped",
+              {{"node", inputs_.cluster.name}});
 }
 
 // The next agent registers the devices again as soon as it knows their holders.
@@ -189,7 +195,9 @@ asio::awaitable<void> NodePublisher::annotateUnavailable(std::shared_ptr<bool> d
   json::object patch{{"annotations", annotationPatch(published_, last)}};
   const NodeApiClient::Reply told =
       co_await inputs_.api.patchNode("", "metadata", std::move(patch));
-  if (!told) log::warn("writing into node " + inputs_.cluster.name + ": " + told.error().message());
+  if (!told)
+    log::warn("cannot write the node's annotations",
+              {{"node", inputs_.cluster.name}, {"error", told.error().message()}});
   *done = true;
 }
 

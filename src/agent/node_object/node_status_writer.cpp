@@ -44,9 +44,10 @@ asio::awaitable<void> NodeStatusWriter::writeUntilUpToDate() {
       continue;
     }
     // Pauses grow: the agent may lack the right to write it.
-    log::warn("writing into the status of node " + inputs_.cluster.name + ": " +
-              done.error().message() +
-              (withdrawn.empty() ? "" : "; it still announces " + kube::encodeDevices(withdrawn)));
+    log::warn("cannot write the node's status",
+              {{"node", inputs_.cluster.name},
+               {"error", done.error().message()},
+               {"still_announced", withdrawn.empty() ? "none" : kube::encodeDevices(withdrawn)}});
     asio::steady_timer pause(inputs_.loop, again);
     co_await pause.async_wait(kNoThrow);
     again = std::min(again * 2, kLongestPause);

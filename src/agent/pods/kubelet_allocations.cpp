@@ -43,12 +43,15 @@ Result<std::vector<kubelet::CheckpointEntry>> KubeletAllocations::checkpoint() {
   const std::string fault = !read ? read.error().message() : doubt.empty() ? "" : kDoubted;
   if (fault == checkpoint_fault_) return read;
   if (!read) {
-    log::warn(fault + ": devices are known for running containers only");
+    log::warn("cannot read the kubelet's checkpoint; devices are known for running containers only",
+              {{"error", fault}});
   } else if (!doubt.empty()) {
-    log::warn(doubt + ": it may be damaged, and is used unless pod resources contradict it");
+    log::warn(
+        "the kubelet's checkpoint may be damaged; it is used unless pod resources contradict it",
+        {{"error", doubt}});
   } else {
-    log::info("the kubelet's checkpoint is " +
-              std::string(checkpoint_fault_ == kDoubted ? "valid" : "readable") + " again");
+    log::info(checkpoint_fault_ == kDoubted ? "the kubelet's checkpoint is valid again"
+                                            : "the kubelet's checkpoint is readable again");
   }
   checkpoint_fault_ = fault;
   return read;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/assignment_text.h"
+#include "kube/renamed_annotation.h"
 #include "log/log.h"
 #include "pods/pod_allocation.h"
 #include "share_options/share_options.h"
@@ -90,7 +91,9 @@ Result<void> PodResizer::become(const kube::Pod& pod, const std::string& contain
   if (free) return {};
   const Result<void> back =
       tenants_.resizer().reshape(tenant, {before, priority_before, false}, by);
-  if (!back) log::warn("tenant " + tenant->record.id + ": " + back.error().message());
+  if (!back)
+    log::warn("cannot restore the limits of a tenant",
+              {{"tenant", tenant->record.id}, {"error", back.error().message()}});
   return free;
 }
 
@@ -116,15 +119,17 @@ void PodResizer::setRight(const kube::Pod& pod) {
   for (const std::string& name : names) {
     const Result<void> right = become(pod, name, true, "its pod's assignment");
     if (!right)
-      log::warn("container " + name + " of pod " + pod.meta.namespace_name + "/" + pod.meta.name +
-                " differs from its assignment: " + right.error().message());
+      log::warn("container differs from its assignment",
+                {{"pod", pod.meta.namespace_name + "/" + pod.meta.name},
+                 {"container", name},
+                 {"error", right.error().message()}});
   }
 }
 
 void PodResizer::onPodUpdate(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
-  if (said == pod.meta.annotations.end()) return forget(pod.meta.uid);
-  const Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  const std::string* said = kube::findRenamed(pod.meta.annotations, kube::kResizeStateKey);
+  if (said == nullptr) return forget(pod.meta.uid);
+  const Result<kube::ResizeState> state = kube::decodeChangeState(*said);
   if (!state || state->phase != kube::ResizePhase::kAdmitted) {
     setRight(pod);
     return forget(pod.meta.uid);

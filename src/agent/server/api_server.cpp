@@ -286,7 +286,7 @@ Reply ApiServer::grant(const RunRequest& request, const PlacementDecision& decid
     notes.emplace_back("all of its memory is guaranteed and never swapped");
   Result<TenantPtr> tenant = tenants_.create(request, decision, enforcement->backend, holder);
   if (!tenant) {
-    log::warn("the share could not be created: " + tenant.error().message());
+    log::warn("cannot create a share", {{"error", tenant.error().message()}});
     return failed(tenant.error());
   }
   Result<GrantedReply> reply = granted(**tenant, request);
@@ -322,7 +322,8 @@ Reply ApiServer::released(const ReleaseRequest& request) {
         {ErrorCode::kUnavailable, request.tenant + " is in use: stop its containers first"});
   tenant->record.kept = false;
   if (Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
-    log::warn("tenant " + tenant->record.id + ": " + saved.error().message());
+    log::warn("cannot store the record of a tenant",
+              {{"tenant", tenant->record.id}, {"error", saved.error().message()}});
   tenants_.end(tenant);
   return DoneReply{};
 }
@@ -385,7 +386,9 @@ Reply ApiServer::started(const StartedRequest& request, int peer) {
   }
   tenant->record.command_pid = request.pid;
   Result<void> saved = saveRecord(tenant->dir, tenant->record);
-  if (!saved) log::warn("tenant " + tenant->record.id + ": " + saved.error().message());
+  if (!saved)
+    log::warn("cannot store the record of a tenant",
+              {{"tenant", tenant->record.id}, {"error", saved.error().message()}});
   return DoneReply{};
 }
 

@@ -10,7 +10,7 @@ using metrics::Exposition;
 using Value = std::optional<double>;
 
 constexpr const char* kZone = "vGPU";  // a label of all of HAMi's metrics
-constexpr const char* kHelp = "As HAMi's monitor has it";
+constexpr const char* kHelp = "Same meaning as in HAMi's monitor";
 
 struct OfCards {
   const char *name, *old_name;

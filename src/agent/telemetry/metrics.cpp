@@ -38,49 +38,50 @@ struct Card {
 };
 
 constexpr Family<Card> kCards[] = {
-    {"divvy_device_memory_total_bytes", "gauge", "Memory of the device",
+    {"divvy_device_memory_total_bytes", "gauge", "Memory of the device in bytes",
      [](const Card& card) -> Value { return number(card.view.physical); }},
     {"divvy_device_memory_used_bytes", "gauge",
-     "Device memory in use by all processes, according to the driver",
+     "Device memory in use by all processes in bytes, measured by the driver",
      [](const Card& card) -> Value {
        // The driver did not answer.
        if (card.view.used == 0 && card.view.utilisation < 0) return std::nullopt;
        return number(card.view.used);
      }},
     {"divvy_device_memory_limits_bytes", "gauge",
-     "Sum of the memory limits of the device's tenants",
+     "Sum of the memory limits of the device's tenants in bytes",
      [](const Card& card) -> Value { return number(card.view.promised); }},
     {"divvy_device_memory_guaranteed_bytes", "gauge",
-     "Sum of the guarantees of the device's tenants, which are never swapped out",
+     "Sum of the memory guarantees of the device's tenants in bytes",
      [](const Card& card) -> Value { return number(card.view.guaranteed); }},
-    {"divvy_device_memory_budget_bytes", "gauge", "Device memory that tenants may use at once",
+    {"divvy_device_memory_budget_bytes", "gauge",
+     "Memory of tenants that can be resident at once, in bytes",
      [](const Card& card) -> Value { return number(card.view.budget); }},
     {"divvy_device_overcommit_ratio", "gauge",
-     "Memory that may be promised, divided by the memory of the device; 1: no overcommitment",
+     "Memory that may be allocated, divided by the memory of the device; 1: no overcommitment",
      [](const Card& card) -> Value { return card.view.overcommit_permille / kPermille; }},
     {"divvy_device_memory_pressure_ratio", "gauge",
-     "Memory that the active tenants need, divided by the budget; only where memory is "
-     "overcommitted",
+     "Memory that the active tenants need, divided by the budget; no sample without overcommitment",
      [](const Card& card) -> Value {
        if (card.view.overcommit_permille == kWholePermille) return std::nullopt;
        return card.view.ratio_permille / kPermille;
      }},
     {"divvy_device_thrash_risk", "gauge",
-     "1: the device's tenants swap too often for the work that they do",
+     "1: the device's tenants swap too often for the work between swaps",
      [](const Card& card) -> Value { return card.view.thrash_risk ? 1 : 0; }},
-    {"divvy_device_context_bytes", "gauge", "Memory that one CUDA context needs",
+    {"divvy_device_context_bytes", "gauge",
+     "Memory that one CUDA context needs on the device, in bytes",
      [](const Card& card) -> Value { return number(card.view.context); }},
     {"divvy_device_compute_requested_ratio", "gauge",
-     "Sum of the compute that tenants requested; can exceed 1",
+     "Sum of the compute that tenants requested; 1: a whole device; can exceed 1",
      [](const Card& card) -> Value { return card.view.cores / kPercent; }},
     {"divvy_device_utilisation_ratio", "gauge",
-     "Part of its time in which the device was in use, according to the driver",
+     "Part of the time in which the device was in use, measured by the driver",
      [](const Card& card) -> Value {
        if (card.view.utilisation < 0) return std::nullopt;
        return card.view.utilisation / kPercent;
      }},
     {"divvy_device_unmanaged_utilisation_ratio", "gauge",
-     "Part of the device's time that unmanaged processes used, according to the driver",
+     "Part of the device's time that unmanaged processes used, measured by the driver",
      [](const Card& card) -> Value { return card.foreign; }},
     {"divvy_device_unmanaged_processes", "gauge",
      "Unmanaged processes with a context on the device",
@@ -89,13 +90,13 @@ constexpr Family<Card> kCards[] = {
        return card.strangers->processes;
      }},
     {"divvy_device_unmanaged_memory_bytes", "gauge",
-     "Device memory of unmanaged processes, according to the driver",
+     "Device memory of unmanaged processes in bytes, measured by the driver",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->bytes.count);
      }},
     {"divvy_device_graphics_memory_bytes", "gauge",
-     "Device memory of graphics-only processes; it counts against no tenant's limit",
+     "Device memory of graphics-only processes in bytes; it counts against no limit",
      [](const Card& card) -> Value {
        if (card.strangers == nullptr) return std::nullopt;
        return number(card.strangers->graphics.count);
@@ -103,13 +104,14 @@ constexpr Family<Card> kCards[] = {
     {"divvy_device_hardware_healthy", "gauge", "1: the driver reports no fault",
      [](const Card& card) -> Value { return card.faulty ? 0 : 1; }},
     {"divvy_device_unmanaged_use", "gauge",
-     "1: healthy, but closed to new tenants, because a workload that Divvy did not place uses it",
+     "1: a healthy device takes no new tenants, because an unmanaged workload uses it",
      [](const Card& card) -> Value { return !card.faulty && !card.view.fault.empty() ? 1 : 0; }},
-    {"divvy_device_excluded", "gauge", "1: closed to new tenants by the node's settings",
+    {"divvy_device_excluded", "gauge", "1: settings of the node exclude the device from sharing",
      [](const Card& card) -> Value { return card.view.excluded ? 1 : 0; }},
     {"divvy_device_running_tenants", "gauge", "Tenants of the device",
      [](const Card& card) -> Value { return card.view.tenants; }},
-    {"divvy_device_checkpointed_tenants", "gauge", "Tenants that are checkpointed off the device",
+    {"divvy_device_checkpointed_tenants", "gauge",
+     "Tenants of the device that are checkpointed to the host",
      [](const Card& card) -> Value { return card.view.checkpointed; }},
 };
 
@@ -119,56 +121,58 @@ struct Whole {
 };
 
 constexpr Family<Whole> kTenants[] = {
-    {"divvy_tenant_created_seconds", "gauge", "Time of its creation, in seconds since 1970",
+    {"divvy_tenant_created_seconds", "gauge",
+     "Time of the tenant's creation, in seconds since 1970",
      [](const Whole& whole) -> Value { return static_cast<double>(whole.view.created); }},
     {"divvy_tenant_processes", "gauge", "Processes of the tenant that use the device",
      [](const Whole& whole) -> Value { return whole.view.processes; }},
     {"divvy_tenant_allocations_refused_total", "counter",
-     "Allocations refused because they exceed its limit",
+     "Allocations refused, because they exceed the tenant's limit",
      [](const Whole& whole) -> Value { return number(whole.view.refused); }},
     {"divvy_tenant_allocations_device_full_total", "counter",
-     "Allocations within its limit that were refused because the device was short of memory",
+     "Allocations within the limit that were refused, because the device's memory was full",
      [](const Whole& whole) -> Value { return number(whole.tally.allocations_short); }},
     {"divvy_tenant_allocation_waits_total", "counter", "Allocations that waited for device memory",
      [](const Whole& whole) -> Value { return number(whole.tally.allocation_waits); }},
     {"divvy_tenant_weight_ratio", "gauge",
-     "Part of the device's time that it gets while all tenants want to run",
+     "Part of the device's time that the tenant gets while all tenants want to run",
      [](const Whole& whole) -> Value { return whole.view.weight / kPercent; }},
     {"divvy_tenant_paused_seconds_total", "counter",
-     "Time in which it wanted to run while its memory was swapped out or being swapped in, since "
-     "this agent started",
+     "Seconds in which the tenant waited for its swapped-out memory, since this agent started",
      [](const Whole& whole) -> Value { return whole.tally.paused; }},
     {"divvy_tenant_throttled_seconds_total", "counter",
-     "Time in which it wanted to run and was held back",
+     "Seconds in which the tenant waited at the launch gate",
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
-    {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
+    {"divvy_tenant_launch_waits_total", "counter", "Launches that waited at the launch gate",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},
     {"divvy_tenant_launch_waits_abandoned_total", "counter",
-     "Waits of launches that were given up, because work in flight may depend on the waiting "
-     "thread",
+     "Waits of launches that ended early, because work in flight may depend on the thread",
      [](const Whole& whole) -> Value { return number(whole.view.escapes); }},
-    {"divvy_tenant_longest_work_seconds", "gauge", "Duration of its longest single kernel or graph",
+    {"divvy_tenant_longest_work_seconds", "gauge",
+     "Duration of the tenant's longest kernel or graph in seconds",
      [](const Whole& whole) -> Value { return number(whole.view.longest_us) * kMicrosecond; }},
     {"divvy_tenant_unpreemptible", "gauge",
-     "1: its work did not end in time when its time slice ended",
+     "1: work of the tenant does not finish within its time slice",
      [](const Whole& whole) -> Value { return whole.view.unpreemptible ? 1 : 0; }},
-    {"divvy_tenant_usage_mismatch", "gauge", "1: it reports less use than the driver measures",
+    {"divvy_tenant_usage_mismatch", "gauge",
+     "1: the tenant reports less use than the driver measures",
      [](const Whole& whole) -> Value { return whole.view.distrusted ? 1 : 0; }},
     {"divvy_tenant_bypass", "gauge",
-     "1: it bypasses its limits, according to the driver: another device, a process without "
-     "Divvy's library, or more memory than its limit",
+     "1: the tenant bypasses its limits: another device, a process without Divvy's library, or "
+     "more memory than its limit",
      [](const Whole& whole) -> Value { return whole.view.bypass.empty() ? 0 : 1; }},
-    {"divvy_tenant_swaps_total", "counter", "Returns to the device after it was swapped out",
+    {"divvy_tenant_swaps_total", "counter",
+     "Returns of the tenant's memory to the device after it was swapped out",
      [](const Whole& whole) -> Value { return number(whole.view.swaps); }},
     {"divvy_tenant_idle_seconds", "gauge",
-     "Time since it last used its devices, by its launches where they are counted, else by the "
-     "driver's utilisation; at most since this agent started",
+     "Seconds since the tenant last used its devices, at most since this agent started; by "
+     "launches, else by the driver's utilisation",
      [](const Whole& whole) -> Value {
        if (!whole.view.idle_known) return std::nullopt;
        return number(whole.view.idle_s);
      }},
     {"divvy_tenant_overhead_cpu_ratio", "gauge",
-     "Part of one processor's time that Divvy used inside its processes",
+     "Part of one processor's time that Divvy used inside the tenant's processes",
      [](const Whole& whole) -> Value { return whole.view.cpu_permille / kPermille; }},
 };
 
@@ -178,41 +182,46 @@ struct Share {
 };
 
 constexpr Family<Share> kShares[] = {
-    {"divvy_tenant_memory_limit_bytes", "gauge", "Device memory that it may use",
+    {"divvy_tenant_memory_limit_bytes", "gauge",
+     "Memory limit of the tenant on the device, in bytes",
      [](const Share& share) -> Value { return number(share.view.limit); }},
-    {"divvy_tenant_memory_used_bytes", "gauge", "Device memory in use, resident or swapped out",
+    {"divvy_tenant_memory_used_bytes", "gauge",
+     "Memory of the device that the tenant holds, resident or swapped out, in bytes",
      [](const Share& share) -> Value { return number(share.view.used); }},
-    {"divvy_tenant_memory_guaranteed_bytes", "gauge", "Part of the limit that is never swapped out",
+    {"divvy_tenant_memory_guaranteed_bytes", "gauge",
+     "Part of the limit that is never swapped out, in bytes",
      [](const Share& share) -> Value { return number(share.view.guarantee); }},
     {"divvy_tenant_memory_resident_bytes", "gauge",
-     "Part of the memory in use that is on the device",
+     "Part of the memory in use that is on the device, in bytes",
      [](const Share& share) -> Value { return number(share.view.resident); }},
-    {"divvy_tenant_memory_swapped_bytes", "gauge", "Part of the memory in use that is on the host",
+    {"divvy_tenant_memory_swapped_bytes", "gauge",
+     "Part of the memory in use that is on the host, in bytes",
      [](const Share& share) -> Value { return number(share.view.swapped); }},
     {"divvy_tenant_memory_pinned_bytes", "gauge",
-     "Part of the resident memory that cannot be swapped out",
+     "Part of the resident memory that cannot be swapped out, in bytes",
      [](const Share& share) -> Value { return number(share.view.pinned); }},
     {"divvy_tenant_compute_requested_ratio", "gauge",
-     "Compute that it requested; 0: it gets the compute that others leave",
+     "Compute that the tenant requested; 1: a whole device; 0: compute that others leave",
      [](const Share& share) -> Value { return share.view.cores / kPercent; }},
     {"divvy_tenant_compute_usage_ratio", "gauge",
-     "Part of the device's time over the last second that it was charged for; no sample while it "
-     "is alone on the device",
+     "Part of the device's time in the last second that the tenant was charged for; no sample "
+     "while it is alone on the device",
      [](const Share& share) -> Value {
        if (share.view.got_permille < 0) return std::nullopt;
        return share.view.got_permille / kPermille;
      }},
     {"divvy_tenant_utilisation_ratio", "gauge",
-     "Part of the device's time that it used, according to the driver",
+     "Part of the device's time that the tenant used, measured by the driver",
      [](const Share& share) -> Value {
        if (share.view.utilisation < 0) return std::nullopt;
        return share.view.utilisation / kPercent;
      }},
     {"divvy_tenant_device_seconds_total", "counter",
-     "Device time that it was charged for, or that the driver measured, since this agent started",
+     "Device time that the tenant was charged for, or that the driver measured, in seconds since "
+     "this agent started",
      [](const Share& share) -> Value { return share.bill.device_seconds; }},
     {"divvy_tenant_memory_byte_seconds_total", "counter",
-     "Bytes in use multiplied by seconds, since this agent started",
+     "Memory in use multiplied by time, in byte-seconds since this agent started",
      [](const Share& share) -> Value { return share.bill.byte_seconds; }},
 };
 
@@ -233,17 +242,17 @@ struct Stated {
 constexpr Stated kStated[] = {
     {kNodeInfo, "gauge", "Always 1; labels: kind of node, driver version"},
     {kQueued, "gauge", "Requests of divvy run that wait for capacity"},
-    {kHostReserve, "gauge", "Host memory for swapped-out device memory"},
-    {kHostPromised, "gauge", "Part of that host memory that tenants may need"},
-    {kLate, "histogram", "Delay of due work on the agent's event loop"},
-    {kLatest, "gauge", "Largest such delay in the last minute"},
+    {kHostReserve, "gauge", "Host memory for swapped-out device memory, in bytes"},
+    {kHostPromised, "gauge", "Part of that host memory that tenants may need, in bytes"},
+    {kLate, "histogram", "Delay of due work on the agent's event loop in seconds"},
+    {kLatest, "gauge", "Largest such delay in the last minute, in seconds"},
     {kCardInfo, "gauge",
      "Always 1; labels: index, model, PCI address, pool and NUMA node of the device"},
     {kFaults, "counter",
      "Xid errors that the driver reported since this agent started, by number (label xid); "
      "includes errors that programs cause"},
     {kTenantInfo, "gauge",
-     "Always 1; labels: name, priority, mode, backend, state, where its memory is; for a pod also "
+     "Always 1; labels: name, priority, mode, backend, state, place of the memory; for a pod also "
      "namespace, pod, container and pod_uid"},
     {kTenantLabels, "gauge",
      "Always 1; labels: the pod labels that --metrics-labels names, as label_NAME; only for pods "

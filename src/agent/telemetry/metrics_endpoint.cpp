@@ -53,7 +53,8 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& wher
   if (!server) return Error{server.error().code(), "--metrics-listen: " + server.error().message()};
   server_ = std::move(*server);
   loop_watch_.emplace(loop.get_executor(), [this](double late) { lateness_.add(late, nowMs()); });
-  log::info("metrics at http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics");
+  log::info("metrics are served",
+            {{"url", "http://" + where.host + ':' + std::to_string(server_->port()) + "/metrics"}});
   return {};
 }
 

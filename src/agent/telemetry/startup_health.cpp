@@ -26,7 +26,7 @@ void StartupHealth::listen() {
 }
 
 bool StartupHealth::endsWithin(std::chrono::seconds time, const std::string& what) {
-  if (what != what_) log::warn("waiting for " + what);
+  if (what != what_) log::warn("agent waits and tries again", {{"waiting_for", what}});
   what_ = what;
   if (where_ && !server_) listen();
   bool told = false;

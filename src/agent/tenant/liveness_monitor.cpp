@@ -69,9 +69,9 @@ bool LivenessMonitor::mayWatch(Tenant& tenant) const {
     all += one->liveness.processes_.watched().size() + one->liveness.survivors_.size();
   if (!tenant.liveness.processes_.full() && all < most_watched_) return true;
   if (!std::exchange(tenant.liveness.told_full_, true))
-    log::warn("tenant " + tenant.record.id + ": no more than " +
-              std::to_string(tenant.liveness.processes_.watched().size()) +
-              " of its processes are watched; memory of others is freed late");
+    log::warn("a tenant has too many processes to watch; memory of the others is freed late",
+              {{"tenant", tenant.record.id},
+               {"watched", std::to_string(tenant.liveness.processes_.watched().size())}});
   return false;
 }
 
@@ -104,7 +104,9 @@ bool LivenessMonitor::watchProcess(const TenantPtr& tenant, const SlotKey& key, 
 void LivenessMonitor::findAndWatch(const TenantPtr& tenant, const SlotKey& key,
                                    const ledger::Owner& owner, ledger::ProcessLookup& look) {
   const Result<std::uint32_t> found = look.find(owner);
-  if (!found) return log::warn("tenant " + tenant->record.id + ": " + found.error().message());
+  if (!found)
+    return log::warn("cannot find the process of a slot",
+                     {{"tenant", tenant->record.id}, {"error", found.error().message()}});
   if (*found == 0) return reap(tenant, key);
   const int pid = static_cast<int>(*found);
   watchProcess(tenant, key, {pid, startTimeOf(pid)});
@@ -120,7 +122,9 @@ void LivenessMonitor::reap(const TenantPtr& tenant, const SlotKey& key, unsigned
       asio::post(context_.loop, [this, tenant, key, tries] { reap(tenant, key, tries + 1); });
     return;
   }
-  if (!result) log::warn("tenant " + tenant->record.id + ": " + result.error().message());
+  if (!result)
+    log::warn("cannot free the memory of an ended process",
+              {{"tenant", tenant->record.id}, {"error", result.error().message()}});
   context_.notifier.changed();
 }
 
@@ -175,7 +179,9 @@ bool LivenessMonitor::findLost(const TenantPtr& tenant, const ledger::ReportSnap
 
 void LivenessMonitor::makeSlots(Tenant& tenant) {
   const Result<unsigned> slots = tenant.pages->ensureFreeSlots(kFreeSlots);
-  if (!slots) log::warn("tenant " + tenant.record.id + ": " + slots.error().message());
+  if (!slots)
+    log::warn("cannot add slots for processes",
+              {{"tenant", tenant.record.id}, {"error", slots.error().message()}});
 }
 
 bool LivenessMonitor::sweep() {

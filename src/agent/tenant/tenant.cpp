@@ -86,7 +86,9 @@ bool isIn(const Tenant& tenant, int pid) {
 
 void writeRecord(const Tenant& tenant) {
   const Result<void> saved = saveRecord(tenant.dir, tenant.record);
-  if (!saved) log::warn("tenant " + tenant.record.id + ": " + saved.error().message());
+  if (!saved)
+    log::warn("cannot store the record of a tenant",
+              {{"tenant", tenant.record.id}, {"error", saved.error().message()}});
 }
 
 }  // namespace divvy::agent

@@ -57,7 +57,8 @@ void TenantCompute::noteBackend(const Tenant& tenant) {
 void TenantCompute::warnIfUngated(const Tenant& tenant) const {
   const std::optional<arbiter::TenantStats> stats = figures(tenant);
   if (stats && !stats->ungated.empty())
-    log::warn("tenant " + tenant.record.id + " does not share its compute: " + stats->ungated);
+    log::warn("a tenant does not share its compute",
+              {{"tenant", tenant.record.id}, {"reason", stats->ungated}});
 }
 
 void TenantCompute::update(const Tenant& tenant) {
@@ -78,7 +79,8 @@ void TenantCompute::openActivity(Tenant& tenant) const {
   if (tenant.memory.swap() || tenant.activity.isOpen()) return;
   const Result<void> opened = tenant.activity.open(tenant.dir);
   if (!opened)
-    log::warn("tenant " + tenant.record.id + " is never idle: " + opened.error().message());
+    log::warn("cannot read the activity of a tenant; it is never idle",
+              {{"tenant", tenant.record.id}, {"error", opened.error().message()}});
 }
 
 bool TenantCompute::activityKnown(const Tenant& tenant) const {

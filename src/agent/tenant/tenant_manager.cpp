@@ -108,13 +108,13 @@ Result<void> clearLeftovers(const std::string& dir) {
   if (access(dir.c_str(), F_OK) != 0) return {};
   const std::vector<std::string> left = removeManaged(dir, tenantFiles());
   if (left.empty()) {
-    log::info(dir + " of an earlier agent was removed");
+    log::info("removed a directory of an earlier agent", {{"directory", dir}});
     return {};
   }
   const std::string aside = dir + ".left";
   if (rename(dir.c_str(), aside.c_str()) == 0) {
-    log::warn(dir + " held " + left.front() + ", which is not a file of Divvy: moved to " + aside +
-              " now");
+    log::warn("moved a directory: it held a file that Divvy did not create",
+              {{"directory", dir}, {"file", left.front()}, {"moved_to", aside}});
     return {};
   }
   return Error{ErrorCode::kIo, dir + " holds " + left.front() +
@@ -232,7 +232,8 @@ void TenantManager::remove(const TenantPtr& tenant) {
   if (!tenant->record.cdi_file.empty())
     removeCdi(tenant->record.cdi_file, tenant->dir + "/control");
   for (const std::string& left : removeManaged(tenant->dir, tenantFiles()))
-    log::warn(tenant->dir + " stays: " + left + " is not a file of Divvy, or contains such files");
+    log::warn("a directory stays: it holds a file that Divvy did not create",
+              {{"directory", tenant->dir}, {"file", left}});
   notifier_.emitFor(tenant->record, endedEvent(tenant->record, wallMs()));
   tenant->liveness.removed().cancel();
   notifier_.changed();

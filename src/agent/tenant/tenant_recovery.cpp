@@ -85,7 +85,9 @@ Result<void> TenantManager::recoverAll() {
     } else if (isShare(path)) {
       recover(id);
     } else {
-      log::warn(path + " is not a share of Divvy and is left alone; remove it if it is not needed");
+      log::warn(
+          "a directory is not a share of Divvy and is left alone; remove it if it is not needed",
+          {{"directory", path}});
     }
   }
   // A device on which one of them takes turns concerns those that were taken over before it.
@@ -101,8 +103,9 @@ void TenantManager::recover(const std::string& id) {
   if (record) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
-    log::warn("tenant " + id + ": its record is lost: " + record.error().message());
-    // The operator may read the old record; a new one is written.
+      log::warn("the record of a tenant is lost",
+                {{"tenant", id}, {"error", record.error().message()}});
+      // The operator may read the old record; a new one is written.
     const std::string note = tenant->dir + "/tenant.json";
     static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
   }
@@ -115,8 +118,8 @@ void TenantManager::recover(const std::string& id) {
     static_cast<void>(tenant->pages->nextAgentEpoch());
   } else {
     tenant->broken = pages.error().message();
-    log::warn("tenant " + id +
-              " cannot be recovered, its share is kept while its processes run: " + tenant->broken);
+    log::warn("cannot recover a tenant; its share is kept while its processes run",
+              {{"tenant", id}, {"error", tenant->broken}});
   }
   // A broken tenant has it, too: it is kept while a process lives in it.
   if (tenant->record.contained || tenant->record.ofPod())
@@ -128,7 +131,9 @@ void TenantManager::recover(const std::string& id) {
     if (report) UsageAuditMonitor::noteReport(*tenant, *report, 1);
     overcommit_.inheritConfig(*tenant);
     Result<void> swap = overcommit_.writeConfig(*tenant);
-    if (!swap) log::warn("tenant " + id + ": " + swap.error().message());
+    if (!swap)
+      log::warn("cannot write the memory configuration of a tenant",
+                {{"tenant", id}, {"error", swap.error().message()}});
     // Idle since its creation, or since its work is counted, unless its report differs; and not
     // before an agent watched it: without an agent gates are open.
     const bool watched = watchedLately(paths_.watchMark());
@@ -140,9 +145,10 @@ void TenantManager::recover(const std::string& id) {
     compute_.openActivity(*tenant);
     tenant->activity.begin(from == 0 ? nowMs() : nowMs() - std::min(nowMs(), age_ms));
     if (const Result<void> saved = saveRecord(tenant->dir, tenant->record); !saved)
-      log::warn("tenant " + id + ": " + saved.error().message());
+      log::warn("cannot store the record of a tenant",
+                {{"tenant", id}, {"error", saved.error().message()}});
     registerWithArbiter(*tenant);
-    log::info("tenant " + id + " recovered");
+    log::info("recovered a tenant", {{"tenant", id}});
   }
   liveness_.watchHolder(tenant);
 }
@@ -151,10 +157,12 @@ void TenantManager::recover(const std::string& id) {
 void TenantManager::keepUnrecorded(const TenantPtr& tenant) {
   if (!tenant->record.contained && liveness_.watchSurvivors(tenant)) return;  // it ends with these
   tenant->record.kept = true;
-  log::warn("tenant " + tenant->record.id +
-            ": no process runs, or its container may restart: its " +
-            "share is kept until `divvy share rm " +
-            (tenant->record.name.empty() ? tenant->record.id : tenant->record.name) + "`");
+  log::warn(
+      "a tenant has no process, or its container may restart; its share is kept until it is "
+      "removed",
+      {{"tenant", tenant->record.id},
+       {"remove_by", "divvy share rm " +
+                         (tenant->record.name.empty() ? tenant->record.id : tenant->record.name)}});
 }
 
 }  // namespace divvy::agent

@@ -244,7 +244,8 @@ Result<void> writeShares(Tenant& tenant, const std::vector<ShareRecord>& shares)
     if (written) continue;
     for (unsigned back = 0; back <= device; ++back)
       if (const Result<void> again = write(back, tenant.record.shares[back]); !again)
-        log::warn("tenant " + tenant.record.id + ": " + again.error().message());
+        log::warn("cannot restore the limits of a tenant",
+                  {{"tenant", tenant.record.id}, {"error", again.error().message()}});
     return written;
   }
   noteShrunk(tenant.record, shares);
@@ -317,7 +318,8 @@ Result<void> TenantResizer::reshape(const TenantPtr& tenant, const Reshape& want
   if (const Result<void> written = writeShares(*tenant, wanted.shares); !written) return written;
   tenant->record.priority = wanted.priority;
   publish(*tenant, before, by, [&](const Error& error) {
-    log::warn("tenant " + tenant->record.id + ": its memory is not swapped: " + error.message());
+    log::warn("the memory of a tenant is not swapped",
+              {{"tenant", tenant->record.id}, {"error", error.message()}});
   });
   return {};
 }

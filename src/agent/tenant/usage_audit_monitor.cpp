@@ -102,11 +102,12 @@ bool UsageAuditMonitor::compareUse(Tenant& tenant, const arbiter::TenantStats& f
   const std::optional<UsageSample> worst = largestExcess(samples);
   if (!worst || !tenant.audit.compare(worst->charged, worst->seen)) return false;
   if (tenant.audit.distrusted()) {
-    log::warn("tenant " + tenant.record.id + " is charged for full grants from now on: reported " +
-              std::to_string(worst->charged) + "% of a device, the driver measures " +
-              std::to_string(worst->seen) + "%");
+    log::warn("a tenant reports less use than the driver measures; it is charged for full grants",
+              {{"tenant", tenant.record.id},
+               {"reported_percent", std::to_string(worst->charged)},
+               {"measured_percent", std::to_string(worst->seen)}});
   } else {
-    log::info("tenant " + tenant.record.id + " is charged for reported use again");
+    log::info("a tenant is charged for reported use again", {{"tenant", tenant.record.id}});
   }
   return true;
 }
@@ -114,8 +115,10 @@ bool UsageAuditMonitor::compareUse(Tenant& tenant, const arbiter::TenantStats& f
 void UsageAuditMonitor::noteReport(Tenant& tenant, const ledger::ReportSnapshot& report,
                                    unsigned enough) {
   if (tenant.audit.noteReport(report.suspect(), enough))
-    log::warn("tenant " + tenant.record.id + ": its report is implausible: " +
-              ledger::suspicionNames(report.suspicions) + " (" + tenant.dir + "/report)");
+    log::warn("the report of a tenant is implausible",
+              {{"tenant", tenant.record.id},
+               {"reason", ledger::suspicionNames(report.suspicions)},
+               {"file", tenant.dir + "/report"}});
 }
 
 void UsageAuditMonitor::auditUsage() {

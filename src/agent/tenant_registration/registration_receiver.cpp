@@ -471,8 +471,9 @@ void RegistrationReceiver::poll() {
   shared_->replies.erase(worker.get());
   shared_->stuck.push_back(std::move(worker));
   log::warn(
-      "registrations: a thread made no progress for 5 s and is replaced; descriptors of the "
-      "process stay open");
+      "a thread for registrations made no progress and is replaced; descriptors of its process "
+      "stay open",
+      {{"stuck_s", "5"}});
 }
 
 RegistrationReceiver::Counts RegistrationReceiver::counts() const {

@@ -15,6 +15,7 @@
 #include "commands/commands.h"
 #include "kube/assignment.h"
 #include "kube/pod.h"
+#include "kube/renamed_annotation.h"
 #include "kube/resize_request.h"
 #include "kubernetes/kube_api.h"
 
@@ -100,9 +101,10 @@ Result<ResizeOutcome> await(KubeApi& api, const SetPodOptions& options, const ku
                    nameOf(options) + " was deleted; another pod has its name"};
     if (pod->ended()) return Error{ErrorCode::kUnavailable, nameOf(options) + " has ended"};
     ResizeOutcome outcome{std::move(*pod), std::nullopt};
-    const auto said = outcome.pod.meta.annotations.find(kube::kChangeStateKey);
-    if (said != outcome.pod.meta.annotations.end()) {
-      Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+    const std::string* said =
+        kube::findRenamed(outcome.pod.meta.annotations, kube::kResizeStateKey);
+    if (said != nullptr) {
+      Result<kube::ResizeState> state = kube::decodeChangeState(*said);
       if (state && state->id == id) outcome.state = std::move(*state);
     }
     const bool settled = outcome.state && outcome.state->phase != kube::ResizePhase::kAdmitted;

@@ -136,7 +136,7 @@ std::string reasonsText(const PodDecision& decision) {
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string all;
   for (const auto& [count, text] : order)
-    all += (all.empty() ? "" : ", ") + std::to_string(count) + ' ' + text;
+    all += (all.empty() ? "" : ", ") + scheduler::onNodes(text, count);
   return all.empty() ? "there are no nodes" : all;
 }
 

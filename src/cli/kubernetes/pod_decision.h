@@ -41,7 +41,8 @@ void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
 
 // Returns "container c: GPU-a (3 GiB, 30%)"; a line for each container with devices.
 std::vector<std::string> sharesText(const PodDecision& decision);
-// Returns "2 too little device memory free (1 device wanted), 1 cordoned".
+// Returns "too little device memory free (1 device wanted) on 2 nodes, cordoned on 1 node", the
+// most frequent reason first.
 std::string reasonsText(const PodDecision& decision);
 // Returns "train/a (priority 0) and train/b (priority 5)".
 std::string victimsText(const std::vector<scheduler::Victim>& victims);

@@ -332,8 +332,8 @@ credentials of the kubeconfig: permission to list pods is enough.)"},
   divvy migrate names -f dashboard.json > dashboard-now.json
   kubectl get prometheusrule mine -o yaml | divvy migrate names -f - | kubectl apply -f -
 
-Replaces old names of metrics, annotations and commands by the present ones, as whole words. Nothing
-else of the text changes. docs/reference/public-names.md lists the names.)"},
+Replaces old names of metrics, alerts, annotations and commands by the present ones, as whole words.
+Nothing else of the text changes. docs/reference/public-names.md lists the names.)"},
     {"migrate values",
      R"(Examples:
   helm get values hami -n kube-system | divvy migrate values -f - > values.yaml

@@ -289,13 +289,14 @@ void checkDeprecatedNames(const ClusterFacts& facts, FindingBuilder& sink) {
     const std::string rule =
         "prometheusrule " + name.substr(slash + 1) + " -n " + name.substr(0, slash);
     sink.warn(
-        {"it uses metric names of the release before",
+        {"it uses metric or alert names of the release before",
          "its alerts cannot fire from the next release on, or with deprecatedNames: false",
          "kubectl get " + rule +
              " -o yaml | divvy migrate names -f - | kubectl apply -f -  (or where it is kept)"},
         "PrometheusRule " + name);
   }
-  if (!sink.hasFindings()) sink.ok("no PrometheusRule uses a metric name of the release before");
+  if (!sink.hasFindings())
+    sink.ok("no PrometheusRule uses a metric or alert name of the release before");
 }
 
 }  // namespace
@@ -329,7 +330,7 @@ ClusterEntries controlChecks() {
           {"agent-replicas", "are all agents ready", checkAgents},
           {"pod-security", "can agents' pods be created in their namespace", checkSecurity},
           {"runtime-class", "does the agents' RuntimeClass exist", checkClass},
-          {"deprecated-names", "do alert rules use metric names of the release before",
+          {"deprecated-names", "do alert rules use metric or alert names of the release before",
            checkDeprecatedNames}};
 }
 

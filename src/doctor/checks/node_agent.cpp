@@ -172,7 +172,7 @@ void checkCards(const NodeFacts& facts, FindingBuilder& sink) {
     if (!agent.answer) return;
     for (const std::string& one : agent.answer->card_faults)
       sink.fault({one, "no new tenant is placed there; running tenants keep it",
-                  "docs/operations/runbooks.md#divvycardoutofservice"},
+                  "docs/operations/runbooks.md#divvydeviceunhealthy"},
                  agent.dir);
     if (agent.answer->card_faults.empty())
       sink.ok(agent.answer->cards == 0 ? "it has no devices" : "all are in service", agent.dir);

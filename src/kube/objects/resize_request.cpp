@@ -150,9 +150,9 @@ Result<ResizeState> decodeChangeState(std::string_view text) {
   members.text("assignment", &state.assignment);
   members.number("since", &state.since);
   if (state.phase == ResizePhase::kAdmitted) {
-    if (state.assignment.empty()) members.fail("assignment", "what the pod will have");
+    if (state.assignment.empty()) members.fail("assignment", "the pod's next assignment");
     if (!isId(state.token)) members.fail("token", "1 to 63 letters, digits and '-'");
-    if (state.change.id.empty()) members.fail("change", "what was admitted");
+    if (state.change.id.empty()) members.fail("change", "the admitted request");
   }
   if (!members.ok()) return members.error();
   return state;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kube/pod.h"
+#include "kube/renamed_annotation.h"
 #include "kube/resize_request.h"
 #include "vendors/catalog.h"
 
@@ -20,9 +21,9 @@ inline const vendors::Kind* changeableKind(const vendors::Catalog& catalog) {
 // Returns the pod's admitted resize; none: there is none. Only the scheduler writes the annotation,
 // so an unreadable one counts as none.
 inline std::optional<kube::ResizeState> pendingChange(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
-  if (said == pod.meta.annotations.end()) return std::nullopt;
-  Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  const std::string* said = kube::findRenamed(pod.meta.annotations, kube::kResizeStateKey);
+  if (said == nullptr) return std::nullopt;
+  Result<kube::ResizeState> state = kube::decodeChangeState(*said);
   if (!state || state->phase != kube::ResizePhase::kAdmitted) return std::nullopt;
   return std::move(*state);
 }

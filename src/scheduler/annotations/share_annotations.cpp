@@ -127,7 +127,7 @@ Result<ShareAnnotations> ShareAnnotations::of(const kube::Pod& pod) {
   for (const auto& [key, text] : pod.meta.annotations) {
     const std::optional<Key> said = keyOf(key);
     // A resize of a running pod: the resize controller reads it.
-    if (!said || key == kube::kChangeKey) continue;
+    if (!said || key == kube::kChangeKey || key == kube::kResizeKey) continue;
     const share_options::ShareOption* term = share_options::ofAnnotation(said->word);
     const Result<void> known = checkKey(pod, key, *said, term);
     if (!known) return known.error();

@@ -161,6 +161,7 @@ Result<void> addPending(const kube::Pod& pod, const vendors::Catalog& catalog,
   if (!pending || kind == nullptr) return {};
   kube::Pod then = pod;
   then.meta.annotations.erase(kube::kChangeStateKey);
+  then.meta.annotations.erase(kube::kResizeStateKey);
   then.meta.annotations.insert_or_assign(kind->wire.pod.allocated, pending->assignment);
   const Result<std::optional<engine::Allocation>> more = heldBy(then, catalog, devices);
   if (!more) return more.error();

@@ -13,6 +13,7 @@
 #include "asio/rethrow.h"
 #include "base/http_status.h"
 #include "controllers/resize_plan.h"
+#include "kube/renamed_annotation.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -48,8 +49,8 @@ ResizeController::ResizeController(asio::any_io_executor executor, kube::Client&
 
 void ResizeController::onPodUpdate(const kube::Pod& pod) {
   // Almost no pod ever has a request.
-  const bool says = pod.meta.annotations.contains(kube::kChangeKey) ||
-                    pod.meta.annotations.contains(kube::kChangeStateKey);
+  const bool says = kube::findRenamed(pod.meta.annotations, kube::kResizeKey) != nullptr ||
+                    kube::findRenamed(pod.meta.annotations, kube::kResizeStateKey) != nullptr;
   if (!says || !hasWork(pod)) {
     if (!pods_.empty()) pods_.erase(pod.meta.uid);
     return;
@@ -59,12 +60,12 @@ void ResizeController::onPodUpdate(const kube::Pod& pod) {
 }
 
 void ResizeController::onNodeUpdate(const kube::Node& node) {
-  const auto said = node.meta.annotations.find(kube::kChangesKey);
-  if (said == node.meta.annotations.end()) {
+  const std::string* said = kube::findRenamed(node.meta.annotations, kube::kResizeResultsKey);
+  if (said == nullptr) {
     if (!results_.empty()) results_.erase(node.meta.name);
     return;
   }
-  Result<kube::ChangeResults> results = kube::decodeChangeResults(said->second);
+  Result<kube::ChangeResults> results = kube::decodeChangeResults(*said);
   if (!results)
     return log::warn("cannot read an annotation of a node", {{"node", node.meta.name},
                                                              {"annotation", kube::kChangesKey},

@@ -5,15 +5,16 @@
 #include "annotations/share_annotations.h"
 #include "kube/assignment.h"
 #include "kube/assignment_text.h"
+#include "kube/renamed_annotation.h"
 #include "share_options/share_options.h"
 
 namespace divvy::scheduler {
 namespace {
 
 std::optional<kube::ResizeState> stateOf(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kChangeStateKey);
-  if (said == pod.meta.annotations.end()) return std::nullopt;
-  Result<kube::ResizeState> state = kube::decodeChangeState(said->second);
+  const std::string* said = kube::findRenamed(pod.meta.annotations, kube::kResizeStateKey);
+  if (said == nullptr) return std::nullopt;
+  Result<kube::ResizeState> state = kube::decodeChangeState(*said);
   return state ? std::optional(std::move(*state)) : std::nullopt;
 }
 
@@ -57,18 +58,19 @@ kube::ResizeState refusedChange(const std::string& id, const Error& why) {
 }
 
 std::optional<RequestedResize> askedChange(const kube::Pod& pod) {
-  const auto said = pod.meta.annotations.find(kube::kChangeKey);
-  if (said == pod.meta.annotations.end()) return std::nullopt;
+  const std::string* said = kube::findRenamed(pod.meta.annotations, kube::kResizeKey);
+  if (said == nullptr) return std::nullopt;
   const std::optional<kube::ResizeState> state = stateOf(pod);
-  Result<kube::ResizeRequest> change = kube::decodeShareChange(said->second);
+  Result<kube::ResizeRequest> change = kube::decodeShareChange(*said);
   if (change) {
     // One at a time: another request meanwhile waits until this one is settled.
     const bool busy = state && state->phase == kube::ResizePhase::kAdmitted;
     if (busy || (state && state->id == change->id)) return std::nullopt;
     return RequestedResize{std::move(*change), std::nullopt};
   }
-  const Error why =
-      std::move(change).error().context(std::string("annotation ") + kube::kChangeKey);
+  const bool old = pod.meta.annotations.contains(kube::kChangeKey);
+  const Error why = std::move(change).error().context(std::string("annotation ") +
+                                                      (old ? kube::kChangeKey : kube::kResizeKey));
   const bool told = state && state->id == kUnreadableChange && state->message == why.message();
   if (told) return std::nullopt;
   kube::ResizeRequest none;

@@ -89,6 +89,10 @@ std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes) {
   return fixes;
 }
 
+std::string onNodes(const std::string& reason, std::size_t count) {
+  return reason + " on " + std::to_string(count) + (count == 1 ? " node" : " nodes");
+}
+
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
   const Result<std::vector<engine::CompactRefusal>> briefs =
@@ -110,9 +114,9 @@ Result<std::string> summary(const SchedulerCache& cache, const engine::Request& 
       rest += order[i].first;
       continue;
     }
-    said += (i == 0 ? ": " : ", ") + std::to_string(order[i].first) + ' ' + order[i].second;
+    said += (i == 0 ? ": " : ", ") + onNodes(order[i].second, order[i].first);
   }
-  if (rest > 0) said += ", " + std::to_string(rest) + " for other reasons";
+  if (rest > 0) said += ", " + onNodes("other reasons", rest);
   // A quota, or a rule of kube-scheduler itself.
   if (briefs->size() < all) said += "; see condition PodScheduled for the others";
   return said;

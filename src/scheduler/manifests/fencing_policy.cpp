@@ -36,18 +36,20 @@ std::string explainFenced(const std::string& refusal) {
   const bool old = refusal.find(kOver) != std::string::npos;
   if (!gone && !old) return refusal;
   return refusal + (gone ? "; " : "; if this persists, ") +
-         "the API server still uses the Lease as it was for an earlier copy of this policy: "
+         "the API server still uses the Lease of an earlier copy of this policy: "
          "restart API servers, or disable fencing (scheduler.fencing=false; "
          "docs/guides/install.md, Again)";
 }
 
 Result<std::string> fencingPolicy(const vendors::Catalog& catalog, const std::string& name) {
-  return renderManifest("fencing.yaml",
-                        {.values = {{"NAME", name},
-                                    {"NAMESPACE", kDivvyNamespace},
-                                    {"TERM_KEYS", celList(termKeys())},
-                                    {"CHANGE_STATE_KEY", kube::kChangeStateKey},
-                                    {"FENCED_KEYS", celList(fencedKeys(catalog))}}});
+  return renderManifest(
+      "fencing.yaml",
+      {.values = {
+           {"NAME", name},
+           {"NAMESPACE", kDivvyNamespace},
+           {"TERM_KEYS", celList(termKeys())},
+           {"STATE_KEYS", celList({kube::kResizeStateKey, kube::oldKeyOf(kube::kResizeStateKey)})},
+           {"FENCED_KEYS", celList(fencedKeys(catalog))}}});
 }
 
 }  // namespace divvy::scheduler

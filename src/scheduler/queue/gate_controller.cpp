@@ -259,7 +259,8 @@ asio::awaitable<void> GateController::readLeast(MinMemberRef in) {
   reading_.erase(in.path);
   if (!said) {
     gated_pods_.setMinMember(
-        in, Error(said.error()).context("how many start together is said by " + in.path));
+        in, Error(said.error())
+                .context("reading the number of pods that start together from " + in.path));
     co_return;
   }
   gated_pods_.setMinMember(in, minMemberOf(*said, in));

@@ -47,7 +47,8 @@ constexpr HamiDevices kHamiDevices[] = {
 void hamiDevices(Exposition* out, const std::vector<DeviceUsage>& all) {
   for (const HamiDevices& family : kHamiDevices) {
     for (const bool old : {false, true}) {
-      out->family(old ? family.old_name : family.name, "gauge", "As HAMi's scheduler has it");
+      out->family(old ? family.old_name : family.name, "gauge",
+                  "Same meaning as in HAMi's scheduler");
       const char* node = old ? "nodeid" : "node";
       const char* uuid = old ? "deviceuuid" : "device_uuid";
       const char* index = old ? "deviceidx" : "device_index";
@@ -81,7 +82,7 @@ void hamiDevices(Exposition* out, const std::vector<DeviceUsage>& all) {
 void hamiOverview(Exposition* out, const std::vector<DeviceUsage>& all) {
   for (const bool old : {false, true}) {
     out->family(old ? "nodeGPUOverview" : "hami_node_gpu_overview", "gauge",
-                "As HAMi's scheduler has it: bytes promised");
+                "Allocated and reserved memory in bytes, as HAMi's scheduler exports it");
     for (const DeviceUsage& one : all) {
       const std::string mebibytes = std::to_string(one.memory.count / mib(1).count);
       out->sample({{old ? "nodeid" : "node", one.node},
@@ -103,7 +104,7 @@ void hamiShares(Exposition* out, const std::vector<AllocatedShare>& all) {
       const char* name =
           memory ? "hami_vgpu_memory_allocated_bytes" : "hami_vgpu_core_allocated_ratio";
       const char* old_name = memory ? "vGPUMemoryAllocated" : "vGPUCoreAllocated";
-      out->family(old ? old_name : name, "gauge", "As HAMi's scheduler has it");
+      out->family(old ? old_name : name, "gauge", "Same meaning as in HAMi's scheduler");
       for (const AllocatedShare& one : all) {
         out->sample({{old ? "podnamespace" : "namespace", one.namespace_name},
                      {old ? "nodename" : "node", one.node},
@@ -121,7 +122,7 @@ void hamiShares(Exposition* out, const std::vector<AllocatedShare>& all) {
 void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   for (const bool old : {false, true}) {
     out->family(old ? "QuotaUsed" : "hami_resource_quota_used", "gauge",
-                "As HAMi's scheduler has it");
+                "Same meaning as in HAMi's scheduler");
     for (const QuotaUsage& one : all) {
       out->sample({{old ? "quotanamespace" : "namespace", one.namespace_name},
                    {old ? "quotaName" : "quota_name", one.resource},
@@ -130,7 +131,7 @@ void hamiQuotas(Exposition* out, const std::vector<QuotaUsage>& all) {
                   static_cast<double>(one.used));
     }
   }
-  out->family("hami_resource_quota_limit", "gauge", "As HAMi's scheduler has it");
+  out->family("hami_resource_quota_limit", "gauge", "Same meaning as in HAMi's scheduler");
   for (const QuotaUsage& one : all)
     out->sample({{"namespace", one.namespace_name}, {"quota_name", one.resource}, {"zone", kZone}},
                 static_cast<double>(one.limit));
@@ -159,7 +160,7 @@ constexpr VolcanoDevices kVolcanoDevices[] = {
 };
 
 void volcano(Exposition* out, const ClusterSample& seen) {
-  constexpr const char* kHelp = "As Volcano's scheduler has it";
+  constexpr const char* kHelp = "Same meaning as in Volcano's scheduler";
   for (const VolcanoDevices& family : kVolcanoDevices) {
     out->family(family.name, "gauge", kHelp);
     for (const DeviceUsage& one : seen.devices)

@@ -14,20 +14,23 @@ double ratio(engine::Compute compute) {
 }
 
 void answers(Exposition* out, const Counters& counts) {
-  out->histogram("divvy_scheduler_filter_seconds", "How long /filter took", counts.filter_seconds);
-  out->family("divvy_scheduler_filters_total", "counter", "Answers of /filter");
+  out->histogram("divvy_scheduler_filter_seconds", "Duration of answers of /filter in seconds",
+                 counts.filter_seconds);
+  out->family("divvy_scheduler_filters_total", "counter", "Answers of /filter, by answer");
   out->sample({{"answer", "placed"}}, counts.placed);
   out->sample({{"answer", "refused"}}, counts.refused);
   out->sample({{"answer", "passed"}}, counts.passed);
   out->sample({{"answer", "error"}}, counts.filter_errors);
-  out->histogram("divvy_scheduler_bind_seconds", "How long /bind took", counts.bind_seconds);
-  out->family("divvy_scheduler_binds_total", "counter", "Answers of /bind");
+  out->histogram("divvy_scheduler_bind_seconds", "Duration of answers of /bind in seconds",
+                 counts.bind_seconds);
+  out->family("divvy_scheduler_binds_total", "counter", "Answers of /bind, by answer");
   out->sample({{"answer", "bound"}}, counts.bound);
   out->sample({{"answer", "refused"}}, counts.bind_refused);
   out->sample({{"answer", "uncertain"}}, counts.bind_uncertain);
   out->sample({{"answer", "not_reserved"}}, counts.not_reserved);
-  out->histogram("divvy_scheduler_review_seconds", "How long /webhook took", counts.review_seconds);
-  out->family("divvy_scheduler_reviews_total", "counter", "Answers of /webhook");
+  out->histogram("divvy_scheduler_review_seconds", "Duration of answers of /webhook in seconds",
+                 counts.review_seconds);
+  out->family("divvy_scheduler_reviews_total", "counter", "Answers of /webhook, by answer");
   out->sample({{"answer", "allowed"}}, counts.allowed);
   out->sample({{"answer", "denied"}}, counts.denied);
   out->sample({{"answer", "not_a_review"}}, counts.not_reviews);
@@ -38,36 +41,35 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
     out->family(name, type, help);
     out->sample({}, value);
   };
-  one("divvy_scheduler_ready", "gauge", "Whether it knows the cluster and places pods",
+  one("divvy_scheduler_ready", "gauge", "1: this replica knows the cluster and places pods",
       seen.ready ? 1 : 0);
-  one("divvy_scheduler_unschedulable_pods", "gauge",
-      "Pods that were refused and are looked at again", seen.waiting);
+  one("divvy_scheduler_unschedulable_pods", "gauge", "Pods that were refused and wait for capacity",
+      seen.waiting);
   out->histogram("divvy_scheduler_loop_lateness_seconds",
-                 "How late the scheduler's event loop ran what was due", seen.late);
+                 "Delay of due work on the scheduler's event loop in seconds", seen.late);
   out->family("divvy_scheduler_loop_lateness_max_seconds", "gauge",
-              "The largest of these in the last minute");
+              "Largest such delay in the last minute, in seconds");
   out->sample({}, seen.latest);
   one("divvy_scheduler_search_tries_total", "counter",
-      "Devices tried for containers of pods with several shares: about a microsecond each",
+      "Devices tried for pods with several different shares; a try takes about a microsecond",
       seen.tries);
   one("divvy_scheduler_unreadable_assignment_nodes", "gauge",
-      "Nodes that get no new shares, since a pod's assignment there cannot be read",
-      seen.closed_nodes);
+      "Nodes that get no new shares, because a pod's assignment cannot be read", seen.closed_nodes);
   one("divvy_scheduler_inventory_exceeded_nodes", "gauge",
-      "Nodes that register devices beyond their inventories, which do not count",
+      "Nodes that register more than their inventories; the surplus gets no pods",
       seen.surplus_nodes);
   one("divvy_scheduler_reservations_expired_total", "counter",
-      "Reservations whose pods never came to bind", counts.expired);
-  one("divvy_scheduler_requeues_total", "counter", "Waiting pods that had room, and were told so",
-      counts.kicked);
-  one("divvy_scheduler_labels_total", "counter", "Pods that were labelled for HAMi's monitor",
+      "Reservations that expired before their pods were bound", counts.expired);
+  one("divvy_scheduler_requeues_total", "counter",
+      "Unschedulable pods that were requeued, because capacity became free", counts.kicked);
+  one("divvy_scheduler_labels_total", "counter", "Pods that got labels for HAMi's monitor",
       counts.labelled);
-  one("divvy_scheduler_locks_total", "counter", "Nodes that were locked for a vendor's agent",
+  one("divvy_scheduler_locks_total", "counter", "Locks of nodes, taken for a vendor's agent",
       counts.locked);
   one("divvy_scheduler_locks_refused_total", "counter",
-      "Bindings that were put off, for the node is locked for another pod", counts.lock_refused);
-  out->family("divvy_scheduler_resizes_total", "counter",
-              "Changes of what running pods have, by what became of them");
+      "Bindings that were delayed, because the node is locked for another pod",
+      counts.lock_refused);
+  out->family("divvy_scheduler_resizes_total", "counter", "Resizes of running pods, by result");
   out->sample({{"result", "admitted"}}, counts.changes.admitted);
   out->sample({{"result", "done"}}, counts.changes.done);
   out->sample({{"result", "refused"}}, counts.changes.refused);
@@ -77,16 +79,15 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
     out->sample({{"result", "called-off"}}, of.called_off);
     out->sample({{"result", "evicted"}}, of.evicted);
   };
-  complaints("divvy_scheduler_idle_pods_total",
-             "Pods whose devices nobody used, by what became of them", counts.idle);
-  complaints("divvy_scheduler_bypass_pods_total",
-             "Pods that went around what limits them, by what became of them", counts.bypass);
+  complaints("divvy_scheduler_idle_pods_total", "Pods with idle devices, by result", counts.idle);
+  complaints("divvy_scheduler_bypass_pods_total", "Pods that bypass their limits, by result",
+             counts.bypass);
   one("divvy_scheduler_idle_url_failures_total", "counter",
-      "Times that a platform could not be told of an idle pod: it is not evicted then",
-      counts.idle.unheard);
-  one("divvy_scheduler_api_calls_total", "counter", "Calls to the API server", seen.api_calls);
+      "Failed calls of the idle URL; the idle pod is not evicted", counts.idle.unheard);
+  one("divvy_scheduler_api_calls_total", "counter",
+      "Calls that the scheduler sent to the API server", seen.api_calls);
   out->family("divvy_scheduler_unreadable_total", "counter",
-              "Objects that were told of and not understood");
+              "Objects that the scheduler cannot read, by kind");
   out->sample({{"kind", "node"}}, counts.unreadable_nodes);
   out->sample({{"kind", "pod"}}, counts.unreadable_pods);
   out->sample({{"kind", "resourcequota"}}, counts.unreadable_quotas);
@@ -98,7 +99,8 @@ void devices(Exposition* out, const std::vector<DeviceUsage>& all) {
     for (const DeviceUsage& one : all)
       out->sample({{"node", one.node}, {"device", one.uuid}}, of(one));
   };
-  out->family("divvy_device_info", "gauge", "1 for every device that is known");
+  out->family("divvy_device_info", "gauge",
+              "Always 1; labels: index, model, kind and pool of the device");
   for (const DeviceUsage& one : all) {
     out->sample({{"node", one.node},
                  {"device", one.uuid},
@@ -108,20 +110,22 @@ void devices(Exposition* out, const std::vector<DeviceUsage>& all) {
                  {"pool", one.pool}},
                 std::uint64_t{1});
   }
-  each("divvy_device_schedulable", "Whether it may be given to anybody",
+  each("divvy_device_schedulable", "1: the device accepts pods",
        [](const DeviceUsage& one) { return std::uint64_t{one.healthy ? 1u : 0u}; });
-  each("divvy_device_allocatable_memory_bytes", "Memory that may be promised",
+  each("divvy_device_allocatable_memory_bytes",
+       "Memory that may be allocated on the device, in bytes",
        [](const DeviceUsage& one) { return one.memory.count; });
-  each("divvy_device_allocated_memory_bytes", "Of it, what is promised, reservations included",
+  each("divvy_device_allocated_memory_bytes",
+       "Allocated and reserved memory of the device in bytes",
        [](const DeviceUsage& one) { return one.promised.count; });
   each("divvy_device_allocatable_compute_ratio",
-       "Compute that may be promised; 1 is a whole device",
+       "Compute that may be allocated on the device; 1: a whole device",
        [](const DeviceUsage& one) { return ratio(one.compute); });
-  each("divvy_device_allocated_compute_ratio", "Of it, what is promised",
+  each("divvy_device_allocated_compute_ratio", "Allocated and reserved compute; 1: a whole device",
        [](const DeviceUsage& one) { return ratio(one.promised_compute); });
-  each("divvy_device_allocatable_tenants", "Tenants at most",
+  each("divvy_device_allocatable_tenants", "Largest number of tenants of the device",
        [](const DeviceUsage& one) { return std::uint64_t{one.slots}; });
-  each("divvy_device_allocated_tenants", "Tenants",
+  each("divvy_device_allocated_tenants", "Tenants that the device has or is reserved for",
        [](const DeviceUsage& one) { return std::uint64_t{one.tenants}; });
 }
 
@@ -137,17 +141,18 @@ void shares(Exposition* out, const std::vector<AllocatedShare>& all) {
                   of(one));
     }
   };
-  each("divvy_pod_device_memory_bytes", "Memory that a container was given",
+  each("divvy_pod_device_memory_bytes", "Memory allocated to a container on the device, in bytes",
        [](const AllocatedShare& one) { return one.memory.count; });
-  each("divvy_pod_device_compute_ratio", "Compute that it was given; 0: what others leave",
+  each("divvy_pod_device_compute_ratio",
+       "Compute allocated to a container; 0: it gets the compute that others leave",
        [](const AllocatedShare& one) { return ratio(one.compute); });
 }
 
 void quotas(Exposition* out, const std::vector<QuotaUsage>& all) {
   for (const bool used : {false, true}) {
     out->family(used ? "divvy_quota_used" : "divvy_quota_limit", "gauge",
-                used ? "Of it, what pods hold, reservations included"
-                     : "What a namespace may hold, in the resource's own units");
+                used ? "Allocated and reserved amount, in the unit of the resource"
+                     : "Quota of the namespace, in the unit of the resource");
     for (const QuotaUsage& one : all) {
       out->sample(
           {{"namespace", one.namespace_name}, {"resource", one.resource}, {"quota", one.quota}},

@@ -32,30 +32,30 @@ struct PreemptionCounts {
 
 inline void expose(metrics::Exposition* out, const PreemptionCounts& counts) {
   out->family("divvy_scheduler_preemptions_total", "counter",
-              "Plans to make pods end for one of higher priority, by what became of them");
+              "Plans to evict pods for one of higher priority, by result");
   out->sample({{"result", "planned"}}, counts.planned + counts.gated.planned);
   out->sample({{"result", "bound"}}, counts.bound + counts.gated.started);
   out->sample({{"result", "broken"}}, counts.broken + counts.gated.broken);
   out->sample({{"result", "expired"}}, counts.expired + counts.gated.expired);
   out->sample({{"result", "none"}}, counts.none + counts.gated.none);
   out->family("divvy_scheduler_preemption_searches_cut_total", "counter",
-              "Searches for victims that left nodes out, since their tries were spent");
+              "Searches for victims that left out nodes, because their tries were spent");
   out->sample({}, counts.cut);
   out->family("divvy_scheduler_reclaims_total", "counter",
-              "Plans to take back what was borrowed of a queue, by what became of them");
+              "Plans to reclaim the guarantee of a queue, by result");
   out->sample({{"result", "planned"}}, counts.reclaims.planned);
   out->sample({{"result", "started"}}, counts.reclaims.started);
   out->sample({{"result", "broken"}}, counts.reclaims.broken);
   out->sample({{"result", "expired"}}, counts.reclaims.expired);
   out->sample({{"result", "none"}}, counts.reclaims.none);
-  out->family("divvy_scheduler_evictions_total", "counter", "Pods that were asked to end");
+  out->family("divvy_scheduler_evictions_total", "counter", "Requests to evict a pod, by answer");
   out->sample({{"answer", "evicted"}}, counts.evicted);
   out->sample({{"answer", "forbidden"}}, counts.forbidden);
   out->sample({{"answer", "refused"}}, counts.refused);
   out->sample({{"answer", "unanswered"}}, counts.unanswered);
   out->sample({{"answer", "gone"}}, counts.gone);
   out->family("divvy_scheduler_preemptions_in_progress", "gauge",
-              "Pods for which others end now, or that are waited for");
+              "Preemptions with victims that are terminating, or with a pod that is not bound yet");
   out->sample({}, counts.under_way);
 }
 

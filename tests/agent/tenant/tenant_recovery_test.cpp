@@ -122,7 +122,7 @@ TEST_F(TenantRecoveryTest, LostRecord_ReadFromControlPage) {
   ASSERT_EQ(after_.tenants.size(), 1u);
   EXPECT_EQ(after_.tenants[0].shares.at(0).limit, gib(4).count);
   EXPECT_EQ(after_.tenants[0].shares.at(0).used, 1048576u);
-  EXPECT_NE(sandbox_.agentLog().find("its record is lost: "), std::string::npos);
+  EXPECT_NE(sandbox_.agentLog().find("the record of a tenant is lost"), std::string::npos);
   expectGoneWithItsProcesses();
 }
 

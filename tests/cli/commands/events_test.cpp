@@ -85,7 +85,8 @@ TEST(Events, GrantsAndChanges_ListedWithReasonAndCaller) {
   EXPECT_THAT(all[4].by, ours);
   EXPECT_EQ(all[5].name, "web");
   EXPECT_THAT(all[5].reason, StartsWith("after "));
-  EXPECT_THAT(sandbox.agentLog(), HasSubstr("changed: memory 4 GiB to 6 GiB"));
+  EXPECT_THAT(sandbox.agentLog(), AllOf(HasSubstr("event kind=changed tenant="),
+                                        HasSubstr("reason=\"memory 4 GiB to 6 GiB")));
 }
 
 // Regression: a misspelt name was answered with nothing, as if nothing had happened.

@@ -26,7 +26,7 @@ class ExcludedCardsTest : public ::testing::Test {
 
   Child agent() {
     Child agent = sandbox_.start({"agent", "--node", kNode, "--node-settings", file_});
-    EXPECT_TRUE(agent.complained(" ready, driver"));
+    EXPECT_TRUE(agent.complained("agent is ready "));
     return agent;
   }
 
@@ -34,7 +34,7 @@ class ExcludedCardsTest : public ::testing::Test {
   Child nextAgent() {
     for (unsigned tries = 0; tries < 20; ++tries) {
       Child agent = sandbox_.start({"agent", "--node", kNode, "--node-settings", file_});
-      if (agent.complained(" ready, driver")) return agent;
+      if (agent.complained("agent is ready ")) return agent;
       const int other = sandbox_.agentPid();
       if (other > 0) kill(other, SIGTERM);
     }
@@ -68,7 +68,7 @@ class ExcludedCardsTest : public ::testing::Test {
 TEST_F(ExcludedCardsTest, ExcludedDevices_NotAllocatedAndShown) {
   exclude("0, 2, 7");
   Child agent = this->agent();
-  EXPECT_TRUE(agent.complained("index 7 is not a device of this node"));
+  EXPECT_TRUE(agent.complained(R"(is not a device of this node device="index 7")"));
   EXPECT_EQ(excluded(), "x-x");
   const Outcome table = sandbox_.divvy({"gpus", "--sim", kCards});
   EXPECT_NE(table.out.find("NOTES"), std::string::npos) << table.out;

@@ -108,7 +108,8 @@ func explained(env *harness.Env) error {
 		}
 		for _, one := range p.Status.Conditions {
 			if one.Type == "divvy.dev/DevicesFit" && one.Status == core.ConditionFalse &&
-				strings.Contains(one.Message, "3 devices with too little memory") {
+				strings.Contains(one.Message, "devices with too little memory (1 device") &&
+				strings.Contains(one.Message, " on 3 nodes") {
 				return nil
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// firstKnown: agents serve devices by several names, this one first.
-var firstKnown = regexp.MustCompile(`the kubelet knows (nvidia\.com/gpu|volcano\.sh/vgpu-number)\n`)
+// firstKnown: agents serve devices by several names, this one first. An agent of the commit before logs no field.
+var firstKnown = regexp.MustCompile(`the kubelet knows (?:the resource resource=)?(nvidia\.com/gpu|volcano\.sh/vgpu-number)\n`)
 
 // RegistrationCount is how often agents said that the kubelet knows them.
 func (env *Env) RegistrationCount() int {

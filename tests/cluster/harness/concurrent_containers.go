@@ -123,7 +123,7 @@ func (t *RequestReports) Cards() int {
 // kubelet gave it.
 type beginning struct{ tenant, pod, container string }
 
-var toldOfBeginning = regexp.MustCompile(`tenant (\S+) given: .*, container (\S+) of pod ([^/\s]+)/(\S+)`)
+var toldOfBeginning = regexp.MustCompile(`kind=given tenant=(\S+) reason=".*, container (\S+) of pod ([^/\s]+)/([^"\s]+)`)
 
 // ContainerStarts are those of the check's own pods, in their order, as the agent's log has them.
 func (env *Env) ContainerStarts() ([]beginning, error) {

@@ -61,7 +61,7 @@ func (env *Env) RestartAgentWithOwnName(build string) error {
 	if err := env.RunAgent(build, "--resource", OwnResource, "--model-names", "off"); err != nil {
 		return err
 	}
-	return env.WaitAgentLog("the kubelet knows "+OwnResource, mark)
+	return env.WaitAgentLog("the kubelet knows the resource resource="+OwnResource, mark)
 }
 
 // One unit for each card, and one name for it: so that three are more than a node has, or of a card it can only be

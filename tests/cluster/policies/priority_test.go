@@ -46,6 +46,8 @@ func prioritised() []policyCase {
 		made("change", use+"change", `{"id":"a","container":"c","cores":40}`, false),
 		made("change", use+"change", `{"id":"high","container":"priority","priority":"low"}`, false),
 		made("change", use+"change", `{"id":"a","container":"c","priority":"high"}`, true),
+		made("resize", use+"resize", `{"id":"a","container":"c","cores":40}`, false),
+		made("resize", use+"resize", `{"id":"a","container":"c","priority":"high"}`, true),
 		made("change", use+"change", `{"id":"a", "priority" :`+"\n\t"+` "high", "container":"c"}`, true),
 		made("change, escaped:", use+"change", `{"id":"a","container":"c","priority":"\u0068igh"}`, true),
 	}

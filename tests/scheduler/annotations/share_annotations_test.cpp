@@ -99,6 +99,8 @@ TEST(ShareAnnotations, AgentAnnotations_AreAccepted) {
                      {"c0.use.divvy.dev/cores-policy", "cap"},
                      {"c0.use.divvy.dev/priority", "low"},
                      {"use.divvy.dev/enforce", "interposer"},
+                     {"use.divvy.dev/change", "a resize"},
+                     {"use.divvy.dev/resize", "a resize"},
                      {"reuse.divvy.dev/whatever", "x"}}),
             plain());
 }

@@ -215,6 +215,19 @@ TEST_F(ResizeTest, UnreadableRequest_IsRefusedOnce) {
   EXPECT_TRUE(fits("60000"));
 }
 
+// During an upgrade to the next release, or after a rollback from it.
+TEST_F(ResizeTest, PresentKeys_AreReadAndOldOnesWritten) {
+  api.annotate(podPath("p"), kube::kResizeKey, requestOf("r1", 60'000));
+  tell();
+  ASSERT_TRUE(until([&] { return in(kube::ResizePhase::kAdmitted); }));
+  tell();
+  api.annotate(nodePath("a"), kube::kResizeResultsKey,
+               kube::encode(kube::ChangeResults{{state()->token, {true, "", ""}}}));
+  controller.onNodeUpdate(nodeAt(nodePath("a")));
+  ASSERT_TRUE(until([&] { return in(kube::ResizePhase::kDone); }));
+  EXPECT_EQ(api.annotation(podPath("p"), kube::kResizeStateKey), "");
+}
+
 TEST_F(ResizeTest, UnreadableResults_ChangeNothing) {
   request("r1", 60'000);
   ASSERT_TRUE(until([&] { return in(kube::ResizePhase::kAdmitted); }));

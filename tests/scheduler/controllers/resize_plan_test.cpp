@@ -210,5 +210,24 @@ TEST_F(ResizePlanTest, AskedResize_IsHandledOnce) {
   EXPECT_FALSE(askedChange(pod)) << "it was told";
 }
 
+// Clients and schedulers of the next release write these keys; a rollback leaves them to this one.
+TEST_F(ResizePlanTest, PresentKeys_AreReadUnlessOldOnesExist) {
+  kube::Pod& pod = bound("a", "4000", "20");
+  pod.meta.annotations[kube::kResizeKey] = kube::encode(kube::ResizeRequest{"x", "c0", 1, {}, ""});
+  ASSERT_TRUE(askedChange(pod));
+  EXPECT_EQ(askedChange(pod)->change.id, "x");
+  pod.meta.annotations[kube::kResizeStateKey] = kube::encode(kube::ResizeState{
+      "x", "t", {"x", "c0", 1, {}, ""}, "", kube::ResizePhase::kAdmitted, "", "", "a,b,1,1:;", 1});
+  EXPECT_FALSE(askedChange(pod)) << "it is admitted";
+  ASSERT_TRUE(pendingChange(pod));
+  const kube::Labels settled = settledBy(*pendingChange(pod), {true, "", ""}, nvidia(), {});
+  EXPECT_TRUE(settled.contains(kube::kChangeStateKey)) << "the release before reads this one";
+  for (const auto& [key, value] : settled) pod.meta.annotations[key] = value;
+  EXPECT_FALSE(pendingChange(pod)) << "the old key counts";
+  EXPECT_FALSE(askedChange(pod));
+  pod.meta.annotations[kube::kChangeKey] = kube::encode(kube::ResizeRequest{"y", "c0", 1, {}, ""});
+  EXPECT_EQ(askedChange(pod)->change.id, "y");
+}
+
 }  // namespace
 }  // namespace divvy::scheduler

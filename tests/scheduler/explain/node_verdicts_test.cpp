@@ -49,8 +49,10 @@ TEST(NodeVerdicts, Refusal_SaysReasonAndNearestFix) {
   engine::Request less = *request;
   less.shape = engine::changed(less.shape, fixes.front().remedy);
   EXPECT_EQ(cache.pods().engine().decide(less)->placement->node.text, "b");
-  EXPECT_EQ(*summary(cache, *request, {}),
-            "0 of 2 nodes fit: 2 devices with too little memory (1 device of kind NVIDIA wanted)");
+  EXPECT_EQ(
+      *summary(cache, *request, {}),
+      "0 of 2 nodes fit: devices with too little memory (1 device of kind NVIDIA wanted) on 2 "
+      "nodes");
   EXPECT_TRUE(
       explainNodes(cache, *cache.pods().requestFor(asking("20000")).value(), names)->at(1).fits);
 }

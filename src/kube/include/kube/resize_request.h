@@ -13,9 +13,16 @@
 
 namespace divvy::kube {
 
-inline constexpr const char* kChangeKey = "use.divvy.dev/change";         // pod: ResizeRequest
-inline constexpr const char* kChangeStateKey = "divvy.dev/change-state";  // pod: ResizeState
-inline constexpr const char* kChangesKey = "divvy.dev/changes";           // node: ChangeResults
+// Keys that are read, by findRenamed: under the old key, too.
+inline constexpr const char* kResizeKey = "use.divvy.dev/resize";             // pod: ResizeRequest
+inline constexpr const char* kResizeStateKey = "divvy.dev/resize-state";      // pod: ResizeState
+inline constexpr const char* kResizeResultsKey = "divvy.dev/resize-results";  // node: ChangeResults
+
+// The old keys of the same. This release writes only these, so that the release before understands
+// them after a rollback. The next release writes the keys above and removes these.
+inline constexpr const char* kChangeKey = "use.divvy.dev/change";
+inline constexpr const char* kChangeStateKey = "divvy.dev/change-state";
+inline constexpr const char* kChangesKey = "divvy.dev/changes";
 
 struct ResizeRequest {
   std::string id;  // chosen by the requester: 1 to 63 letters, digits and '-'

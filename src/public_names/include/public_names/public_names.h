@@ -12,10 +12,12 @@ namespace divvy::public_names {
 enum class NameKind : std::uint8_t {
   kAgentMetric,
   kSchedulerMetric,
+  kAlert,  // of deploy/prometheus
   kAnnotation,
-  kReason,     // code of `divvy explain reason`
-  kCondition,  // reason of a pod's condition
-  kCommand,    // of `divvy`, with the program: "divvy resize"
+  kNextAnnotation,  // both keys are read; the old one is written until the next release
+  kReason,          // code of `divvy explain reason`
+  kCondition,       // reason of a pod's condition
+  kCommand,         // of `divvy`, with the program: "divvy resize"
 };
 
 // Both names are of static storage. Within a kind each name occurs once.
@@ -36,8 +38,9 @@ std::string_view oldMetricName(std::string_view name);
 // Returns the old key of an annotation; empty: it was not renamed.
 std::string_view oldAnnotationKey(std::string_view key);
 
-// Returns `text` (a dashboard, alert rules, a script) with present names in place of the old ones
-// of metrics, annotations and commands, as whole words.
+// Returns `text` (a dashboard, alert rules, a script) with present names in place of old ones, as
+// whole words: of metrics, alerts, annotations and commands. The value of a label `old_name` and
+// keys of kNextAnnotation stay.
 std::string withPresentNames(std::string text);
 
 // Returns the names of that kind as a Markdown table, old and present.

@@ -43,9 +43,13 @@ struct Suggestion {
 // Returns the smallest change of each kind, ascending by size.
 std::vector<Suggestion> nearestFixes(const std::vector<NodeVerdict>& nodes);
 
-// Returns a short text: "0 of 5000 nodes have room: 4990 too little device memory free (1 device
-// wanted), 10 cordoned". The most frequent reason comes first. Nodes with reasons beyond the first
-// `most` are counted together. `containers`: names, init containers first.
+// Returns "devices cordoned on 2 nodes": texts of reasons mention devices, so a number before them
+// would count these.
+std::string onNodes(const std::string& reason, std::size_t count);
+
+// Returns a short text: "0 of 5000 nodes fit: too little device memory free (1 device wanted) on
+// 4990 nodes, cordoned on 10 nodes". The most frequent reason comes first. Nodes with reasons
+// beyond the first `most` are counted together. `containers`: names, init containers first.
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most = 4);
 

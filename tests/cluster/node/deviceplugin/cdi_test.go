@@ -98,7 +98,7 @@ func reading(env *harness.Env, build string, mark int) error {
 }
 
 func notReading(env *harness.Env, build string, mark int) error {
-	if err := env.WaitAgentLog("containers get their share by mounts: containerd://1.6", mark); err != nil {
+	if err := env.WaitAgentLog(`containers get their share by mounts reason="containerd://1.6`, mark); err != nil {
 		return err
 	}
 	if err := env.CheckLimited("limited"); err != nil {

@@ -162,7 +162,7 @@ func realCardsByCdi(env *harness.Env) (err error) {
 	}
 	if record.Runtime == "" {
 		env.Note = "this runtime reads none: by mounts"
-		return env.WaitAgentLog("containers get their share by mounts: containerd://1.6", mark)
+		return env.WaitAgentLog(`containers get their share by mounts reason="containerd://1.6`, mark)
 	}
 	// The control: with a driver's spec that does not run, nothing of it is given.
 	version := runningVersion(env, mark)

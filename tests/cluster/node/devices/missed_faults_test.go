@@ -27,7 +27,7 @@ func missedErrors(env *harness.Env) error {
 
 // As the agent says it, and as `divvy gpus` has it.
 const (
-	missed        = "card-fault: 2 uncorrected memory errors"
+	missed        = `reason="2 uncorrected memory errors`
 	missedMessage = "Xid 48 while no agent ran, between "
 )
 
@@ -82,7 +82,7 @@ func foundAfterwards(env *harness.Env, bad, good string) error {
 // toldOnce: another agent offers both cards, and has nothing to tell.
 func toldOnce(env *harness.Env) error {
 	mark := env.AgentLogSize()
-	if err := errors.Join(quickSuccessor(env), env.WaitAgentLog(" ready, driver ", mark),
+	if err := errors.Join(quickSuccessor(env), env.WaitAgentLog("agent is ready ", mark),
 		env.WaitHealthyDevices(2)); err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func waitsForNvidias(env *harness.Env, build string) error {
 		return err
 	}
 	for _, name := range []string{"nvidia.com/gpu", harness.OwnResource} {
-		if err := env.WaitAgentLog("not registering "+name+" until it has ended", mark); err != nil {
+		if err := env.WaitAgentLog("the resource is not registered until that plugin has ended; "+
+			"remove it, or serve other resources than its own resource="+name, mark); err != nil {
 			return err
 		}
 	}
