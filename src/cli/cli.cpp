@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "commands/commands.h"
-#include "view/help.h"
+#include "options/version.h"
 #include "view/output.h"
 
 namespace divvy::cli {

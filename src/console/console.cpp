@@ -1,21 +1,16 @@
 #include "console/console.h"
 
-#include <sys/random.h>
-
-#include <array>
-#include <stdexcept>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "api/answers.h"
 #include "api/api_service.h"
+#include "api/reply.h"
 #include "asio/rethrow.h"
 #include "http/loop_watch.h"
-#include "recording/recorder.h"
+#include "reading/agent_poller.h"
 #include "web_files.h"
 
 namespace divvy::console {
@@ -24,15 +19,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kBeat{15};
-constexpr std::size_t kSecretBytes = 32;
-
-// std::runtime_error: the kernel gives none, so there can be no session.
-std::string randomBytes() {
-  std::array<char, kSecretBytes> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw std::runtime_error("the kernel gives no random bytes");
-  return {bytes.data(), bytes.size()};
-}
 
 Result<void> checkLoopback(const std::string& host) {
   boost::system::error_code fault;
@@ -95,14 +81,10 @@ class Console::Impl {
         options_(options),
         index_(indexPage(options.base_path)),
         source_(std::move(source)),
-        builder_(why_slow),
         history_(std::move(store)),
-        recorder_(history_),
-        sessions_(randomBytes),
-        hub_(epochText(), [this](const std::string& cookie) {
-          return sessions_.find(cookie, steadyMs()) != nullptr;
-        }),
-        show_link_(std::move(show_link)) {}
+        show_link_(std::move(show_link)),
+        api_({options_, history_, *source_, blocking_}, [this] { show_link_(link()); }),
+        poller_(executor_, *source_, why_slow, history_) {}
 
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -114,12 +96,8 @@ class Console::Impl {
   }
 
   Result<void> start() {
-    // The port is part of the guard's checks, and known only after the server has it.
     std::vector<http::Route> routes;
-    guard_.emplace(sessions_, options_.port, options_.base_path);
-    api_.emplace(ApiParts{options_, sessions_, *guard_, hub_, history_, *source_, blocking_},
-                 [this](const std::string&) { show_link_(link()); });
-    api_->addRoutes(routes);
+    api_.addRoutes(routes);
     addOwnRoutes(routes);
     http::Listen listen;
     listen.host = options_.host;
@@ -131,9 +109,11 @@ class Console::Impl {
     if (!server) return server.error();
     server_ = std::move(*server);
     options_.port = server_->port();
-    guard_->setPort(options_.port);
-    watch_.emplace(executor_, [this](double late) { api_->setLateness(late * 1000); });
-    asio::co_spawn(executor_, follow(ended_), rethrow);
+    api_.setPort(options_.port);
+    watch_.emplace(executor_, [this](double late) { api_.setLateness(late * 1000); });
+    poller_.start(options_.interval, [this](const auto& before, const auto& now) {
+      api_.publish(*before, now);
+    });
     asio::co_spawn(executor_, beat(ended_), rethrow);
     show_link_(link());
     return {};
@@ -148,49 +128,23 @@ class Console::Impl {
  private:
   using Ended = std::shared_ptr<bool>;
 
-  std::string epochText() const { return std::to_string(nowMs()); }
-  std::string link() const { return address() + "#token=" + sessions_.linkToken(); }
+  std::string link() const { return address() + "#token=" + api_.linkToken(); }
 
   void addOwnRoutes(std::vector<http::Route>& routes) {
     const auto health = [this](bool ready) {
       return [this, ready](http::Query) -> asio::awaitable<http::Answer> {
-        co_return ready && !read_ ? http::plainText(503, "no agent has been read yet")
-                                  : http::plainText(200, "ok");
+        co_return ready && !api_.hasView() ? http::plainText(503, "no agent has been read yet")
+                                           : http::plainText(200, "ok");
       };
     };
     routes.push_back({"GET", options_.base_path + "healthz", 0, health(false)});
     routes.push_back({"GET", options_.base_path + "readyz", 0, health(true)});
     routes.push_back({"GET", options_.base_path + "{path...}", 0,
                       [this](http::Query query) -> asio::awaitable<http::Answer> {
-                        if (std::optional<http::Answer> refused = guard_->refuse(query, false))
+                        if (std::optional<http::Answer> refused = api_.guard().refuse(query, false))
                           co_return std::move(*refused);
                         co_return pageAnswer(query, index_);
                       }});
-  }
-
-  // Reads the agents and publishes what changed, until the console ends.
-  asio::awaitable<void> follow(Ended ended) {
-    asio::steady_timer timer(executor_);
-    while (!*ended) {
-      const std::vector<NodeReading> readings = co_await asio::co_spawn(
-          reading_, [this]() -> asio::awaitable<std::vector<NodeReading>> {
-            co_return source_->read();
-          }, asio::use_awaitable);
-      if (*ended) co_return;
-      publish(readings);
-      timer.expires_after(options_.interval);
-      co_await timer.async_wait(asio::use_awaitable);
-    }
-  }
-
-  void publish(const std::vector<NodeReading>& readings) {
-    const std::int64_t now = nowMs();
-    auto view = std::make_shared<const NodeView>(builder_.build(readings, now));
-    recorder_.record(readings, history::Instant(history::Span(now)));
-    hub_.publish(*view_, *view);
-    view_ = view;
-    api_->setView(view);
-    read_ = true;
   }
 
   asio::awaitable<void> beat(Ended ended) {
@@ -198,7 +152,7 @@ class Console::Impl {
     while (!*ended) {
       timer.expires_after(kBeat);
       co_await timer.async_wait(asio::use_awaitable);
-      if (!*ended) hub_.beat();
+      if (!*ended) api_.beat();
     }
   }
 
@@ -206,21 +160,14 @@ class Console::Impl {
   ConsoleOptions options_;
   const std::string index_;
   std::unique_ptr<NodeSource> source_;
-  ViewBuilder builder_;
   history::Store history_;
-  Recorder recorder_;
-  SessionStore sessions_;
-  StreamHub hub_;
   ShowLink show_link_;
-  std::shared_ptr<const NodeView> view_ = std::make_shared<const NodeView>();
-  bool read_ = false;
-  Ended ended_ = std::make_shared<bool>(false);
-  std::optional<RequestGuard> guard_;
-  std::optional<ApiService> api_;
+  asio::thread_pool blocking_{1};
+  ApiService api_;
+  AgentPoller poller_;
   std::optional<http::LoopWatch> watch_;
   std::unique_ptr<http::Server> server_;
-  asio::thread_pool reading_{1};
-  asio::thread_pool blocking_{1};
+  Ended ended_ = std::make_shared<bool>(false);
 };
 
 Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,

@@ -96,6 +96,7 @@ SUBFOLDERS = {
         "sessions": set(),
         "live": {"view", "rows"},
         "recording": {"rows"},
+        "reading": {"recording", "view", "rows"},
         "api": {"lists", "live", "recording", "rows", "sessions", "view"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},

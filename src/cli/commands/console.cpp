@@ -12,7 +12,7 @@
 #include "agent_client/console_source.h"
 #include "commands/commands.h"
 #include "console/console.h"
-#include "view/help.h"
+#include "options/version.h"
 #include "view/slowness_diagnosis.h"
 
 namespace divvy::cli {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "options/kubectl_options.h"
+#include "options/version.h"
 #include "parser/completion.h"
 #include "parser/define.h"
 #include "parser/usage.h"

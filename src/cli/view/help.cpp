@@ -6,10 +6,7 @@
 namespace divvy::cli {
 namespace {
 
-constexpr std::size_t kShortHash = 12;
-SourceCommit source_commit;
-
-constexpr std::array<std::pair<const char*, const char*>, 35> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 36> kExamples{{
     {"",
      R"(Examples:
   divvy run --memory 4Gi --cores 30 -- python serve.py
@@ -489,26 +486,6 @@ std::string examplesOf(const std::string& subcommand) {
     if (subcommand == name) return text;
   }
   return "";
-}
-
-std::string versionLine() {
-  const std::string hash = source_commit.hash;
-  if (hash.empty()) return "divvy " DIVVY_VERSION;
-  return "divvy " DIVVY_VERSION " (commit " + hash.substr(0, kShortHash) +
-         (source_commit.modified ? ", modified)" : ")");
-}
-
-std::string versionJson() {
-  std::string text = "{\n  \"name\": \"divvy\",\n  \"version\": \"" DIVVY_VERSION "\"";
-  if (*source_commit.hash != '\0') {
-    text += std::string(",\n  \"commit\": \"") + source_commit.hash +
-            "\",\n  \"modified\": " + (source_commit.modified ? "true" : "false");
-  }
-  return text + "\n}\n";
-}
-
-void setSourceCommit(const SourceCommit& commit) {
-  source_commit = commit;
 }
 
 }  // namespace divvy::cli

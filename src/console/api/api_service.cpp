@@ -1,15 +1,20 @@
 #include "api/api_service.h"
 
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "api/answers.h"
+#include "api/reply.h"
 #include "api/history_queries.h"
-#include "api/requested_change.h"
+#include "api/body_reader.h"
 
 namespace divvy::console {
 namespace {
@@ -17,11 +22,13 @@ namespace {
 namespace asio = boost::asio;
 namespace bj = boost::json;
 
-constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
+constexpr std::size_t kSecretBytes = 32;
 
 std::vector<std::pair<std::string, std::string>> wordsOf(const http::Query& query) {
   std::vector<std::pair<std::string, std::string>> words;
-  for (const http::Parameter& word : query.parameters.all()) words.emplace_back(word.name, word.value);
+  for (const http::Parameter& word : query.parameters.all())
+    words.emplace_back(word.name, word.value);
   return words;
 }
 
@@ -33,6 +40,14 @@ bj::array sourceRows(const NodeView& view) {
 
 bj::value instantOrNull(std::int64_t ms) {
   return ms == 0 ? bj::value(nullptr) : bj::value(ms);
+}
+
+// std::runtime_error: the kernel gives none, so there can be no session.
+std::string randomBytes() {
+  std::array<char, kSecretBytes> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw std::runtime_error("the kernel gives no random bytes");
+  return {bytes.data(), bytes.size()};
 }
 
 // The state of the data that an answer was made of.
@@ -72,15 +87,26 @@ asio::awaitable<T> onPool(asio::thread_pool& pool, std::function<T()> call) {
 
 }  // namespace
 
-ApiService::ApiService(const ApiParts& parts, Console::ShowLink session_opened)
+ApiService::ApiService(const ApiParts& parts, std::function<void()> session_opened)
     : parts_(parts),
-      session_opened_(std::move(session_opened)),
-      view_(std::make_shared<const NodeView>()) {}
+      sessions_(randomBytes),
+      guard_(sessions_, parts.options.port, parts.options.base_path),
+      hub_(std::to_string(nowMs()),
+           [this](const std::string& cookie) {
+             return sessions_.find(cookie, steadyMs()) != nullptr;
+           }),
+      session_opened_(std::move(session_opened)) {}
+
+void ApiService::publish(const NodeView& before, std::shared_ptr<const NodeView> now) {
+  view_ = std::move(now);
+  has_view_ = true;
+  hub_.publish(before, *view_);
+}
 
 void ApiService::addRead(std::vector<http::Route>& out, const std::string& path, Handler handler) {
   out.push_back({"GET", parts_.options.base_path + "api/v1/" + path, 0,
                  [this, handler](http::Query query) -> Awaited {
-                   std::variant<const Session*, http::Answer> found = parts_.guard.session(query);
+                   std::variant<const Session*, http::Answer> found = guard_.session(query);
                    if (auto* refused = std::get_if<http::Answer>(&found))
                      co_return std::move(*refused);
                    co_return (this->*handler)(query, *std::get<const Session*>(found));
@@ -92,7 +118,7 @@ void ApiService::addList(std::vector<http::Route>& out, const List& list) {
       parts_.options.base_path + "api/v1/" + std::string(list.kind.name);
   const auto guarded = [this, list](auto answer) {
     return [this, list, answer](http::Query query) -> Awaited {
-      std::variant<const Session*, http::Answer> found = parts_.guard.session(query);
+      std::variant<const Session*, http::Answer> found = guard_.session(query);
       if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
       co_return (this->*answer)(query, list);
     };
@@ -103,13 +129,13 @@ void ApiService::addList(std::vector<http::Route>& out, const List& list) {
 
 void ApiService::addRoutes(std::vector<http::Route>& out) {
   const std::string api = parts_.options.base_path + "api/v1/";
-  out.push_back({"POST", api + "session", kMostBody,
+  out.push_back({"POST", api + "session", kMaxBody,
                  [this](http::Query query) -> Awaited { co_return openSession(query); }});
   out.push_back({"DELETE", api + "session", 0,
                  [this](http::Query query) -> Awaited { co_return closeSession(query); }});
-  out.push_back({"POST", api + "explain", kMostBody,
+  out.push_back({"POST", api + "explain", kMaxBody,
                  [this](http::Query query) { return explain(std::move(query)); }});
-  out.push_back({"POST", api + "changes", kMostBody,
+  out.push_back({"POST", api + "changes", kMaxBody,
                  [this](http::Query query) { return change(std::move(query)); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
@@ -157,7 +183,7 @@ http::Answer ApiService::itemAnswer(const http::Query& query, const List& list) 
 }
 
 http::Answer ApiService::openSession(const http::Query& query) {
-  if (std::optional<http::Answer> refused = parts_.guard.refuse(query, true))
+  if (std::optional<http::Answer> refused = guard_.refuse(query, true))
     return std::move(*refused);
   boost::system::error_code fault;
   const bj::value body = bj::parse(query.body, fault);
@@ -165,27 +191,27 @@ http::Answer ApiService::openSession(const http::Query& query) {
       !fault && body.is_object() ? body.get_object().if_contains("token") : nullptr;
   if (token == nullptr || !token->is_string())
     return errorAnswer(400, "usage", "the body: accepted is {\"token\": \"...\"}");
-  const std::optional<std::string> cookie = parts_.sessions.open(
+  const std::optional<std::string> cookie = sessions_.open(
       std::string_view(token->get_string()), parts_.options.user, steadyMs());
   if (!cookie)
     return errorAnswer(401, "unauthenticated",
                        "this link was used or is not valid; open the link that divvy console "
                        "printed last");
-  session_opened_(query.peer);
-  http::Answer answer = sessionAnswer(query, *parts_.sessions.find(*cookie, steadyMs()));
-  answer.fields.set("Set-Cookie", parts_.guard.setCookie(*cookie));
+  session_opened_();
+  http::Answer answer = sessionAnswer(query, *sessions_.find(*cookie, steadyMs()));
+  answer.fields.set("Set-Cookie", guard_.setCookie(*cookie));
   return answer;
 }
 
 http::Answer ApiService::closeSession(const http::Query& query) {
-  std::variant<const Session*, http::Answer> found = parts_.guard.changingSession(query);
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) return std::move(*refused);
-  const std::string cookie = parts_.guard.cookieOf(query);
-  parts_.sessions.close(cookie);
-  parts_.hub.endSession(cookie, "the viewer has signed out");
+  const std::string cookie = guard_.cookieOf(query);
+  sessions_.close(cookie);
+  hub_.endSession(cookie, "the viewer has signed out");
   http::Answer answer;
   answer.status = 204;
-  answer.fields.set("Set-Cookie", parts_.guard.setCookie(""));
+  answer.fields.set("Set-Cookie", guard_.setCookie(""));
   return answer;
 }
 
@@ -253,7 +279,7 @@ http::Answer ApiService::streamAnswer(const http::Query& query, const Session&) 
   answer.type = "text/event-stream";
   answer.fields.set("Cache-Control", "no-store");
   answer.fields.set("X-Accel-Buffering", "no");
-  answer.stream = parts_.hub.add(parts_.guard.cookieOf(query), std::move(*chosen), last);
+  answer.stream = hub_.add(guard_.cookieOf(query), std::move(*chosen), last);
   return answer;
 }
 
@@ -269,18 +295,18 @@ http::Answer ApiService::aboutAnswer(const http::Query&, const Session&) {
       {"health",
        bj::object{{"loop_late_ms",
                    loop_late_ms_ < 0 ? bj::value(nullptr) : bj::value(loop_late_ms_)},
-                  {"streams", parts_.hub.size()},
-                  {"sessions", parts_.sessions.size()},
+                  {"streams", hub_.size()},
+                  {"sessions", sessions_.size()},
                   {"history", historyState(parts_.history, options.history_file.empty())}}},
   });
 }
 
 ApiService::Awaited ApiService::explain(http::Query query) {
-  std::variant<const Session*, http::Answer> found = parts_.guard.changingSession(query);
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const Result<Question> question = readQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
-  if (calls_ >= kMostCalls)
+  if (calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
   ++calls_;
   const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
@@ -292,7 +318,7 @@ ApiService::Awaited ApiService::explain(http::Query query) {
 }
 
 ApiService::Awaited ApiService::change(http::Query query) {
-  std::variant<const Session*, http::Answer> found = parts_.guard.changingSession(query);
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   if (!parts_.options.allow_changes)
     co_return errorAnswer(403, "forbidden",
@@ -307,7 +333,7 @@ ApiService::Awaited ApiService::change(http::Query query) {
   bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
   object["refused"] = nullptr;
   if (change->dry_run) co_return jsonAnswer(std::move(object));
-  if (calls_ >= kMostCalls)
+  if (calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
   change->request.tenant = std::string(share->second.at("tenant").get_string());
   const std::string node(share->second.at("node").get_string());

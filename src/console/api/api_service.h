@@ -1,6 +1,7 @@
 // The API under /api/v1: docs/reference/console-api.md.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,12 +18,9 @@
 
 namespace divvy::console {
 
-// What the API works on. All outlive it.
+// The parts of a console that the API uses. All outlive it.
 struct ApiParts {
   const ConsoleOptions& options;
-  SessionStore& sessions;
-  RequestGuard& guard;
-  StreamHub& hub;
   history::Store& history;
   NodeSource& source;
   boost::asio::thread_pool& blocking;  // for calls that wait
@@ -32,15 +30,26 @@ struct ApiParts {
 class ApiService {
  public:
   // Questions and changes that wait for an agent at the same time; a further one gets 503.
-  static constexpr unsigned kMostCalls = 16;
+  static constexpr unsigned kMaxCalls = 16;
 
-  ApiService(const ApiParts& parts, Console::ShowLink session_opened);
+  // `session_opened` is called after the link was used.
+  ApiService(const ApiParts& parts, std::function<void()> session_opened);
 
-  // The routes below base_path, which must have been added to `out` before it is served.
+  // Adds the routes below base_path.
   void addRoutes(std::vector<http::Route>& out);
 
-  void setView(std::shared_ptr<const NodeView> view) { view_ = std::move(view); }
+  // Sets the port that requests have to name.
+  void setPort(std::uint16_t port) { guard_.setPort(port); }
+  // Makes `now` the present view, and sends the difference to the streams.
+  void publish(const NodeView& before, std::shared_ptr<const NodeView> now);
+  // To be called every 15 s.
+  void beat() { hub_.beat(); }
   void setLateness(double ms) { loop_late_ms_ = ms; }
+
+  const RequestGuard& guard() const { return guard_; }
+  const std::string& linkToken() const { return sessions_.linkToken(); }
+  // Returns whether an agent was read.
+  bool hasView() const { return has_view_; }
 
  private:
   using Awaited = boost::asio::awaitable<http::Answer>;
@@ -69,8 +78,12 @@ class ApiService {
   Awaited change(http::Query query);
 
   ApiParts parts_;
-  Console::ShowLink session_opened_;
-  std::shared_ptr<const NodeView> view_;
+  SessionStore sessions_;
+  RequestGuard guard_;
+  StreamHub hub_;
+  std::function<void()> session_opened_;
+  std::shared_ptr<const NodeView> view_ = std::make_shared<const NodeView>();
+  bool has_view_ = false;
   double loop_late_ms_ = -1;  // until it is measured
   unsigned calls_ = 0;
 };

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "api/answers.h"
+#include "api/reply.h"
 #include "http/cookie.h"
 
 namespace divvy::console {

@@ -1,4 +1,4 @@
-#include "api/answers.h"
+#include "api/reply.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "api/requested_change.h"
+#include "api/body_reader.h"
 
 #include <algorithm>
 #include <optional>
