@@ -47,7 +47,8 @@ function Cell({ device, large }: { device: Device; large: boolean }): JSX.Elemen
     used: text(used), allocated: text(allocated), compute: text(device.utilisation_percent),
   });
   return (
-    <a class={`cell${healthy ? "" : " unhealthy"}`} href={deviceLink(device.id)} title={label} aria-label={label}>
+    <a class={`cell${healthy ? "" : " unhealthy"}`} href={deviceLink(device.id)} title={label}>
+      <span class="sr-only">{label}</span>
       <CellPicture used={used} allocated={allocated} compute={device.utilisation_percent ?? null} device={device} large={large} />
       {large && (
         <span class="cell-text figure" aria-hidden="true">

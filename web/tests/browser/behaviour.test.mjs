@@ -277,10 +277,14 @@ test("planner.Fix_FillsTheForm", async () => {
 
 test("history.Drag_ZoomsInTheAddress", async () => {
   const { page, context, faults } = await openPage(browser, mock, { path: `devices/${mock.world.devices[0].id}` });
-  const plot = page.locator(".u-over").first();
-  await plot.waitFor();
-  await plot.scrollIntoViewIfNeeded();
-  const box = await plot.boundingBox();
+  await page.locator(".u-over").first().waitFor();
+  // In one step: the chart is drawn anew with each answer.
+  const box = await page.evaluate(() => {
+    const plot = document.querySelector(".u-over");
+    plot.scrollIntoView({ block: "center" });
+    const { x, y, width } = plot.getBoundingClientRect();
+    return { x, y, width };
+  });
   await page.mouse.move(box.x + box.width * 0.2, box.y + 40);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 5 });

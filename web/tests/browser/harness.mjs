@@ -4,7 +4,7 @@ import { chromium } from "playwright-core";
 import { startMock } from "../../mock/server.mjs";
 
 const kBrowsers = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-export const kWaitMs = 15_000;
+export const kWaitMs = 30_000;
 
 export async function startBrowser() {
   const executablePath = kBrowsers.find((path) => path && existsSync(path));
