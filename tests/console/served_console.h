@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -127,9 +129,13 @@ class RawClient {
 
   // Returns all that was received up to and with `mark`; all until the end or silence without it.
   std::string until(const std::string& mark) {
-    while (kept_.find(mark) == std::string::npos && receive()) {
+    std::size_t at = kept_.find(mark);
+    while (at == std::string::npos) {
+      // The part of the mark that was there before is looked at again.
+      const std::size_t from = kept_.size() - std::min(kept_.size(), mark.size());
+      if (!receive()) break;
+      at = kept_.find(mark, from);
     }
-    const std::size_t at = kept_.find(mark);
     const std::size_t size = at == std::string::npos ? kept_.size() : at + mark.size();
     std::string text = kept_.substr(0, size);
     kept_.erase(0, size);
