@@ -59,6 +59,18 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
   return chosen;
 }
 
+// Counts a call from its begin to its end, however it ends. The console may end before the call.
+class CountedCall {
+ public:
+  explicit CountedCall(std::shared_ptr<unsigned> count) : count_(std::move(count)) { ++*count_; }
+  ~CountedCall() { --*count_; }
+  CountedCall(const CountedCall&) = delete;
+  CountedCall& operator=(const CountedCall&) = delete;
+
+ private:
+  std::shared_ptr<unsigned> count_;
+};
+
 // Runs a blocking call on the pool.
 template <typename T>
 asio::awaitable<T> onPool(asio::thread_pool& pool, std::function<T()> call) {
@@ -277,14 +289,13 @@ ApiService::Awaited ApiService::explain(http::Query query) {
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const Result<Question> question = readQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
-  if (calls_ >= kMostCalls)
+  if (*calls_ >= kMostCalls)
     co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
-  ++calls_;
+  const CountedCall counted(calls_);
   const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
     return parts_.source.explain(question->node, question->request);
   };
   const Result<agent::ExplainReply> reply = co_await onPool(parts_.blocking, call);
-  --calls_;
   co_return reply ? jsonAnswer(explanationOf(*reply)) : errorAnswer(reply.error());
 }
 
@@ -304,16 +315,15 @@ ApiService::Awaited ApiService::change(http::Query query) {
   bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
   object["refused"] = nullptr;
   if (change->dry_run) co_return jsonAnswer(std::move(object));
-  if (calls_ >= kMostCalls)
+  if (*calls_ >= kMostCalls)
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
   change->request.tenant = std::string(share->second.at("tenant").get_string());
   const std::string node(share->second.at("node").get_string());
-  ++calls_;
+  const CountedCall counted(calls_);
   const std::function<Result<void>()> call = [this, node, &change] {
     return parts_.source.change(node, change->request);
   };
   const Result<void> done = co_await onPool(parts_.blocking, call);
-  --calls_;
   if (!done)
     object["refused"] = bj::object{{"code", "conflict"}, {"message", done.error().message()}};
   co_return jsonAnswer(std::move(object));

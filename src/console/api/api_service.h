@@ -72,7 +72,7 @@ class ApiService {
   Console::ShowLink session_opened_;
   std::shared_ptr<const NodeView> view_;
   double loop_late_ms_ = -1;  // until it is measured
-  unsigned calls_ = 0;
+  std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
 };
 
 }  // namespace divvy::console
