@@ -98,6 +98,10 @@ std::optional<std::uint64_t> TopicLog::numberOf(std::string_view id) const {
   return number;
 }
 
+std::string TopicLog::begin() const {
+  return "retry: 3000\nid: " + idOf(last_) + "\n\n";
+}
+
 std::string TopicLog::resync(std::string_view topic) const {
   return message(idOf(last_), "resync", jsonText(bj::object{{"topic", topic}}));
 }
