@@ -123,6 +123,9 @@ class Console::Impl {
     api_.emplace(ApiParts{options_, sessions_, *guard_, hub_, history_, *source_, blocking_},
                  [this](const std::string&) { show_link_(link()); });
     api_->addRoutes(routes);
+    // Until the agents have been read once, totals of none.
+    view_ = std::make_shared<const NodeView>(builder_.build({}, nowMs()));
+    api_->setView(view_);
     addOwnRoutes(routes);
     http::Listen listen;
     listen.host = options_.host;
