@@ -50,7 +50,7 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
     const std::size_t end = std::min(text->find(',', at), text->size());
     const std::string topic = text->substr(at, end - at);
     if (std::find(topics().begin(), topics().end(), topic) == topics().end() ||
-        chosen.size() == topics().size())
+        std::find(chosen.begin(), chosen.end(), topic) != chosen.end())
       return Error{ErrorCode::kUsage, "topics: accepted are, each once, with commas: " + accepted};
     chosen.push_back(topic);
     at = end + 1;

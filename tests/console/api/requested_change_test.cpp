@@ -95,7 +95,7 @@ TEST(ReadChange, BadBodies_RefusedWithMember) {
       {R"({"what": "resize", "target": {"share": "a"}})", "to"},
       {R"({"what": "resize", "target": {"share": "a"}, "to": []})", "to"},
       {R"({"what": "resize", "target": {"share": "a"}, "to": {"swap": 1}})",
-       "accepted: memory, cores, priority"},
+       "accepted: memory, cores"},
       {R"({"what": "resize", "target": {"share": "a"}, "to": {"cores": 0}})", "cores"},
       {R"({"what": "resize", "target": {"share": "a"}, "to": {"memory": 4096}})", "memory"},
       {R"({"what": "resize", "target": {"share": "a"}, "to": {"cores": 1}, "dry_run": "no"})",
