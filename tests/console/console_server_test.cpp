@@ -192,7 +192,7 @@ TEST_F(ConsoleServer, BadWords_400WithJson) {
        {std::string("shares?page=2"), std::string("shares?%ff=1"), std::string("series?%ff=1"),
         std::string("shares?sort=%ff"), "shares?" + std::string(62, 'a') + "%E2%82%AC=1",
         std::string("usage?x=1"), std::string("usage.csv?x=1"), std::string("stream?topics=%ff"),
-        std::string("stream"), std::string("stream?topics=shares,shares,shares,shares,shares,shares,shares"),
+        std::string("stream"), std::string("stream?topics=shares,shares"),
         std::string("shares?after=%00"), std::string("series?of=device:a&what=%ff")}) {
     const Reply reply = get(session, path);
     EXPECT_EQ(reply.status, 400u) << path << reply.body;
@@ -449,6 +449,35 @@ TEST_F(ConsoleServer, PortInUse_Error) {
       [](const std::string&) {});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::kIo);
+}
+
+// Hands out the answers of the agents after the gate.
+class LateSource : public FakeSource {
+ public:
+  LateSource(std::shared_ptr<FakeAgents> agents, std::shared_ptr<Gate> gate)
+      : FakeSource(std::move(agents)), gate_(std::move(gate)) {}
+  std::vector<NodeReading> read() override {
+    gate_->pass();
+    return FakeSource::read();
+  }
+
+ private:
+  std::shared_ptr<Gate> gate_;
+};
+
+TEST_F(ConsoleServer, BeforeFirstReading_NotReadyAndEmptyOverview) {
+  const auto gate = std::make_shared<Gate>();
+  serve(std::make_unique<LateSource>(agents_, gate));
+  EXPECT_EQ(ask("GET", "/healthz").status, 200u);
+  EXPECT_EQ(ask("GET", "/readyz").status, 503u);
+  const Session session = opened();
+  const bj::object overview = get(session, "overview").json();
+  EXPECT_TRUE(overview.at("data_time_ms").is_null());
+  ASSERT_TRUE(overview.contains("funnel"));
+  EXPECT_EQ(overview.at("funnel").at("devices"), 0);
+  EXPECT_EQ(get(session, "shares").json().at("total"), 0);
+  gate->open();
+  EXPECT_TRUE(eventually([&] { return ask("GET", "/readyz").status == 200; }));
 }
 
 TEST_F(ConsoleServer, UsageCsv_Table) {

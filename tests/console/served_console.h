@@ -183,9 +183,14 @@ class ServedConsole : public testing::Test {
   }
   ~ServedConsole() override { stop(); }
 
+  // Starts a console that has read its agents.
   void start() {
+    serve(std::make_unique<FakeSource>(agents_));
+    ASSERT_TRUE(eventually([&] { return ask("GET", options_.base_path + "readyz").status == 200; }));
+  }
+  void serve(std::unique_ptr<NodeSource> source) {
     auto console = Console::start(
-        loop_.get_executor(), options_, std::make_unique<FakeSource>(agents_),
+        loop_.get_executor(), options_, std::move(source),
         [](const agent::TenantView&, const agent::Snapshot&) { return std::vector<std::string>(); },
         [this](const std::string& link) {
           const std::lock_guard lock(mutex_);
@@ -196,7 +201,6 @@ class ServedConsole : public testing::Test {
     const std::string address = console_->address();
     port_ = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
     thread_ = std::thread([this] { loop_.run(); });
-    ASSERT_TRUE(eventually([&] { return ask("GET", options_.base_path + "readyz").status == 200; }));
   }
   void stop() {
     if (!thread_.joinable()) return;
