@@ -72,7 +72,7 @@ TEST_F(ConsoleServer, NoSession_EveryRoute401) {
          {std::string(), "Cookie: divvy_session_" + std::to_string(port_) + "=0123\r\n"}) {
       const Reply reply = ask(method, "/api/v1/" + path, cookie, method == "POST" ? "{}" : "");
       EXPECT_EQ(reply.status, 401u) << method << " " << path << reply.header;
-      if (method != "HEAD") EXPECT_EQ(reply.errorCode(), "unauthenticated") << path;
+      EXPECT_TRUE(method == "HEAD" || reply.errorCode() == "unauthenticated") << path;
     }
   }
 }
@@ -196,7 +196,9 @@ TEST_F(ConsoleServer, BadWords_400WithJson) {
         std::string("shares?after=%00"), std::string("series?of=device:a&what=%ff")}) {
     const Reply reply = get(session, path);
     EXPECT_EQ(reply.status, 400u) << path << reply.body;
-    if (path.find("%00") == std::string::npos) EXPECT_EQ(reply.errorCode(), "usage") << path;
+    // The server itself refuses NUL, in plain text.
+    const bool nul = path.find("%00") != std::string::npos;
+    EXPECT_TRUE(nul || reply.errorCode() == "usage") << path;
   }
 }
 

@@ -243,7 +243,8 @@ class ServedConsole : public testing::Test {
     Reply reply;
     reply.header = client.until("\r\n\r\n");
     reply.body = client.rest();
-    if (reply.header.starts_with("HTTP/1.1 ")) reply.status = std::stoul(reply.header.substr(9, 3));
+    if (reply.header.starts_with("HTTP/1.1 ")) 
+      reply.status = static_cast<unsigned>(std::stoul(reply.header.substr(9, 3)));
     return reply;
   }
   static std::string fieldsOf(const Session& session) {

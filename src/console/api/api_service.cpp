@@ -1,5 +1,6 @@
 #include "api/api_service.h"
 
+#include <optional>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -71,12 +72,14 @@ class CountedCall {
   std::shared_ptr<unsigned> count_;
 };
 
-// Runs a blocking call on the pool.
+// Runs a blocking call on the pool. (A result of co_spawn needs a default value.)
 template <typename T>
 asio::awaitable<T> onPool(asio::thread_pool& pool, std::function<T()> call) {
-  co_return co_await asio::co_spawn(
-      pool, [call = std::move(call)]() -> asio::awaitable<T> { co_return call(); },
+  std::optional<T> result = co_await asio::co_spawn(
+      pool,
+      [call = std::move(call)]() -> asio::awaitable<std::optional<T>> { co_return call(); },
       asio::use_awaitable);
+  co_return std::move(*result);
 }
 
 }  // namespace

@@ -133,7 +133,8 @@ bj::array instantsOf(const std::vector<Instant>& times) {
 
 std::string csvField(const std::string& text) {
   // A leading sign would make a spreadsheet evaluate the field.
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r\n").contains(text.front());
+  constexpr std::string_view formulas = "=+-@\t\r\n";
+  const bool formula = !text.empty() && formulas.find(text.front()) != std::string_view::npos;
   std::string quoted = formula ? "\"'" : "\"";
   for (const char one : text) quoted += one == '"' ? std::string("\"\"") : std::string(1, one);
   return quoted + "\"";
@@ -155,7 +156,7 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
   if (!points) return points.error();
   if (*points < 1 || *points > static_cast<std::int64_t>(kMostPoints))
     return Error{ErrorCode::kUsage, "points: accepted is 1 to " + std::to_string(kMostPoints)};
-  const Result<history::SeriesTable> table =
+  const Result<history::SeriesColumns> table =
       store.read(*keys, {Instant(Span(range->from_ms)), Instant(Span(range->to_ms)),
                          static_cast<std::size_t>(*points)});
   if (!table) return table.error();

@@ -170,7 +170,7 @@ Result<SortKey> readCursor(std::string text, const std::string& order) {
   options.allow_invalid_utf8 = true;  // a row's text, as it is
   const bj::value parsed = bj::parse(*plain, fault, {}, options);
   const bj::array* parts = fault ? nullptr : parsed.if_array();
-  if (parts == nullptr || parts->size() != 3 || (*parts)[0] != order ||
+  if (parts == nullptr || parts->size() != 3 || (*parts)[0] != bj::value(order) ||
       (*parts)[1].is_structured() || !(*parts)[2].is_string())
     return bad;
   return SortKey{(*parts)[1], std::string((*parts)[2].get_string())};

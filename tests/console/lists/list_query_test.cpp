@@ -24,11 +24,13 @@ const ListKind kThings{"things", &kFields, "id", {"name", "list"}};
 
 // Keys of all types that rows have, few enough to be equal often.
 rc::Gen<bj::value> anyKey() {
-  return rc::gen::element<bj::value>(
+  // From an array: a list of initial values would be one value.
+  const bj::array all{
       nullptr, true, false, 0, -1, 7, 7u, 7.5, std::uint64_t{1} << 63,
       (std::uint64_t{1} << 53) + 1, std::uint64_t{1} << 53, "", "a", "A", "b\n\"", "\xC3\xA9",
       "a:b", std::string(5000, 'x'), std::string(5000, 'x') + "y", "\xff\xfe",
-      bj::array{"python", "train.py"}, bj::object{{"a", 1}});
+      bj::array{"python", "train.py"}, bj::object{{"a", 1}}};
+  return rc::gen::elementOf(std::vector<bj::value>(all.begin(), all.end()));
 }
 
 std::vector<Row> anyRows() {
@@ -63,11 +65,11 @@ std::string anyOrder() {
 }
 
 std::vector<std::string> anyFilters() {
-  return *rc::gen::element<std::vector<std::string>>(
+  return *rc::gen::elementOf(std::vector<std::vector<std::string>>{
       std::vector<std::string>{}, std::vector<std::string>{"name:BETA"},
       std::vector<std::string>{"alpha"}, std::vector<std::string>{"beta:2"},
       std::vector<std::string>{"key:7", "name:"}, std::vector<std::string>{"id:r1"},
-      std::vector<std::string>{"nothing has this"});
+      std::vector<std::string>{"nothing has this"}});
 }
 
 // Reads all pages as a viewer does. `between` may change the rows after a page.
@@ -126,7 +128,7 @@ RC_GTEST_PROP(ListQuery, NoFilter_AllRowsNullLast, ()) {
     };
     if (number(key) && number(before)) {
       const auto a = before->to_number<double>(), b = key->to_number<double>();
-      RC_ASSERT(descending ? a >= b : a <= b);
+      RC_ASSERT((descending ? a >= b : a <= b));
     }
     before = key;
   }
@@ -151,7 +153,7 @@ RC_GTEST_PROP(ListQuery, RowsComeAndGo_RowsThatStaySeenOnce, ()) {
   for (const Row& row : rows) {
     const std::string id(row.at("id").get_string());
     const auto times = std::count(ids.begin(), ids.end(), id);
-    RC_ASSERT(ended.contains(id) ? times <= 1 : times == 1);
+    RC_ASSERT((ended.contains(id) ? times <= 1 : times == 1));
   }
 }
 
@@ -162,12 +164,12 @@ RC_GTEST_PROP(ListQuery, HostileCursor_RefusedOrPage, ()) {
   query.order = anyOrder();
   const bj::value key = *anyKey();
   const auto random = *rc::gen::arbitrary<std::string>();
-  query.after = *rc::gen::element<std::string>(
+  query.after = *rc::gen::elementOf(std::vector<std::string>{
       random, toBase64(random), toBase64("[]"), toBase64("[1]"), toBase64("[1,2]"),
       toBase64("[[1],\"a\"]"), toBase64("[null,null]"), toBase64("{\"a\":1}"),
       toBase64("[1e999,\"a\"]"), toBase64("[\"id\",1,\"r1\"]"), toBase64("[0,1,2,3]"),
       toBase64(std::string(4000, '[')), toBase64(bj::serialize(bj::array{key, "r3"})),
-      toBase64(bj::serialize(bj::array{query.order, key, "r3"})));
+      toBase64(bj::serialize(bj::array{query.order, key, "r3"}))});
   const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
   if (!page) {
     RC_ASSERT(page.error().code() == ErrorCode::kUsage);
