@@ -1,11 +1,7 @@
 // The console over real HTTP on the loopback interface.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <atomic>
-#include <map>
 #include <set>
-#include <stdexcept>
 
 #include "served_console.h"
 
@@ -19,15 +15,30 @@ using ConsoleServer = ServedConsole;
 
 const std::vector<std::pair<std::string, std::string>>& routes() {
   static const std::vector<std::pair<std::string, std::string>> all{
-      {"GET", "session"},      {"DELETE", "session"},  {"GET", "overview"},
-      {"GET", "devices"},      {"GET", "devices/GPU-0"}, {"GET", "shares"},
-      {"GET", "shares/studio/t-1"}, {"GET", "waiting"}, {"GET", "waiting/studio/4711"},
-      {"GET", "events"},       {"GET", "events/x"},    {"GET", "nodes"},
-      {"GET", "nodes/studio"}, {"GET", "series"},      {"GET", "usage"},
-      {"GET", "usage.csv"},    {"GET", "stream?topics=shares"}, {"GET", "about"},
-      {"POST", "explain"},     {"POST", "changes"},    {"HEAD", "shares"},
+      {"GET", "session"},
+      {"DELETE", "session"},
+      {"GET", "overview"},
+      {"GET", "devices"},
+      {"GET", "devices/GPU-0"},
+      {"GET", "shares"},
+      {"GET", "shares/studio/t-1"},
+      {"GET", "waiting"},
+      {"GET", "waiting/studio/4711"},
+      {"GET", "events"},
+      {"GET", "events/x"},
+      {"GET", "nodes"},
+      {"GET", "nodes/studio"},
+      {"GET", "series"},
+      {"GET", "usage"},
+      {"GET", "usage.csv"},
+      {"GET", "stream?topics=shares"},
+      {"GET", "about"},
+      {"POST", "explain"},
+      {"POST", "changes"},
+      {"HEAD", "shares"},
       {"HEAD", "stream?topics=shares"},
-      {"GET", "shares?limit=nonsense"}, {"GET", "shares/none"},
+      {"GET", "shares?limit=nonsense"},
+      {"GET", "shares/none"},
   };
   return all;
 }
@@ -53,8 +64,8 @@ TEST_F(ConsoleServer, Link_OpensOneSessionAndNewLinkShown) {
 TEST_F(ConsoleServer, BadSessionBodies_RefusedAndLinkKept) {
   start();
   const std::string link = token();
-  for (const char* body : {"", "{}", "[]", "{\"token\": 5}", "{\"token\": null}", "\xff", "{\"token\"",
-                           "\"text\""}) {
+  for (const char* body :
+       {"", "{}", "[]", "{\"token\": 5}", "{\"token\": null}", "\xff", "{\"token\"", "\"text\""}) {
     const Reply reply = ask("POST", "/api/v1/session", "", body);
     EXPECT_EQ(reply.status, 400u) << body;
     EXPECT_EQ(reply.errorCode(), "usage") << body;
@@ -81,8 +92,11 @@ TEST_F(ConsoleServer, OwnFields_OnEveryAnswer) {
   start();
   const Session session = opened();
   std::vector<std::pair<std::string, std::string>> all = routes();
-  all.insert(all.end(), {{"GET", "../../healthz"}, {"GET", "nothing"}, {"PUT", "session"},
-                         {"GET", "shares?%zz"}, {"GET", "shares/%zz"}});
+  all.insert(all.end(), {{"GET", "../../healthz"},
+                         {"GET", "nothing"},
+                         {"PUT", "session"},
+                         {"GET", "shares?%zz"},
+                         {"GET", "shares/%zz"}});
   for (const auto& [method, path] : all) {
     if (path.starts_with("stream")) continue;
     const std::string fields = path == "session" && method == "DELETE" ? "" : fieldsOf(session);
@@ -128,9 +142,10 @@ TEST_F(ConsoleServer, ForeignPages_Refused) {
     EXPECT_EQ(ask("POST", target, fields + "Sec-Fetch-Site: same-site\r\n", "{}").status, 403u);
   }
   for (const char* path : {"explain", "changes"})
-    EXPECT_EQ(ask("POST", std::string("/api/v1/") + path, "Cookie: " + session.cookie + "\r\n", "{}")
-                  .status,
-              403u)
+    EXPECT_EQ(
+        ask("POST", std::string("/api/v1/") + path, "Cookie: " + session.cookie + "\r\n", "{}")
+            .status,
+        403u)
         << "no X-Divvy-CSRF";
   EXPECT_EQ(ask("DELETE", "/api/v1/session", "Cookie: " + session.cookie + "\r\n").status, 403u);
   EXPECT_EQ(get(session, "session").status, 200u) << "the session lasts";
@@ -167,7 +182,8 @@ TEST_F(ConsoleServer, Lists_RowsTotalAndSources) {
 TEST_F(ConsoleServer, Cursor_NeedsNoEscape) {
   agent::Snapshot node = sampleNode();
   for (int i = 0; i < 8; ++i)
-    node.tenants.push_back(sampleTenant("t-" + std::to_string(i + 3), "\xC3\xBF\xC3\xBE?>" + std::to_string(i)));
+    node.tenants.push_back(
+        sampleTenant("t-" + std::to_string(i + 3), "\xC3\xBF\xC3\xBE?>" + std::to_string(i)));
   agents_->set(node);
   start();
   const Session session = opened();
@@ -204,8 +220,8 @@ TEST_F(ConsoleServer, BadWords_400WithJson) {
 
 TEST_F(ConsoleServer, HostileNames_AnswersAreJson) {
   const std::vector<std::string> names{"\"<script>alert(1)</script>\\", "\xD7\xA9\xE2\x80\xAE",
-                                       std::string("a\0b", 3), std::string(253, 'n'),
-                                       "bad \xff\xc3 \xed\xa0\x80", "a\r\nSet-Cookie: b=c"};
+                                       std::string("a\0b", 3),          std::string(253, 'n'),
+                                       "bad \xff\xc3 \xed\xa0\x80",     "a\r\nSet-Cookie: b=c"};
   agent::Snapshot node = sampleNode();
   node.tenants.clear();
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -247,165 +263,9 @@ TEST_F(ConsoleServer, AgentFails_RowsStay) {
   EXPECT_TRUE(eventually([&] { return get(session, "shares").json().at("total") == 0; }));
 }
 
-TEST_F(ConsoleServer, ExplainFails_ErrorOfAgentOnly) {
-  start();
-  const Session session = opened();
-  agents_->onExplain([] {
-    return Result<agent::ExplainReply>(Error{ErrorCode::kUnavailable, "the agent is away"});
-  });
-  const Reply reply = post(session, "explain", "{}");
-  EXPECT_EQ(reply.status, 503u);
-  EXPECT_EQ(reply.errorCode(), "unavailable");
-  EXPECT_EQ(reply.json().at("error").at("message"), "the agent is away");
-  for (const std::string& secret : {session.csrf, session.cookie, token()})
-    EXPECT_EQ(reply.body.find(secret), std::string::npos);
-}
-
-TEST_F(ConsoleServer, ExplainThrows_LaterQuestionsAnswered) {
-  start();
-  const Session session = opened();
-  agents_->onExplain([]() -> Result<agent::ExplainReply> { throw std::runtime_error("canary"); });
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(post(session, "explain", "{}").status, 500u);
-  agents_->onExplain([] { return agent::ExplainReply(); });
-  EXPECT_EQ(post(session, "explain", "{}").status, 200u);
-}
-
-TEST_F(ConsoleServer, ExplainBlocks_OverviewNotDelayed) {
-  start();
-  const Session session = opened();
-  Gate gate;
-  agents_->onExplain([&gate] {
-    gate.pass();
-    return agent::ExplainReply();
-  });
-  std::vector<std::future<Reply>> questions;
-  for (int i = 0; i < 2; ++i)
-    questions.push_back(
-        std::async(std::launch::async, [&] { return post(session, "explain", "{}"); }));
-  ASSERT_TRUE(gate.waitFor(1));
-  const auto begun = std::chrono::steady_clock::now();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(get(session, "overview").status, 200u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, kPatience / 4);
-  // Readings go on, too.
-  agents_->set(std::vector<NodeReading>{});
-  EXPECT_TRUE(eventually([&] { return get(session, "shares").json().at("total") == 0; }));
-  gate.open();
-  for (std::future<Reply>& question : questions) EXPECT_EQ(question.get().status, 200u);
-}
-
-TEST_F(ConsoleServer, ManyQuestions_FurtherOnesBusy) {
-  start();
-  const Session session = opened();
-  Gate gate;
-  agents_->onExplain([&gate] {
-    gate.pass();
-    return agent::ExplainReply();
-  });
-  std::vector<std::future<Reply>> questions;
-  for (int i = 0; i < 20; ++i)
-    questions.push_back(
-        std::async(std::launch::async, [&] { return post(session, "explain", "{}"); }));
-  ASSERT_TRUE(gate.waitFor(1));
-  // Those above the bound are answered while the first one waits.
-  EXPECT_TRUE(eventually([&] {
-    return std::count_if(questions.begin(), questions.end(), [](std::future<Reply>& one) {
-             return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-           }) == 4;
-  }));
-  gate.open();
-  std::map<unsigned, int> counts;
-  for (std::future<Reply>& question : questions) ++counts[question.get().status];
-  EXPECT_EQ(counts, (std::map<unsigned, int>{{200, 16}, {503, 4}}));
-}
-
-// The loop goes on after the console: nothing of the console may be used then.
-TEST_F(ConsoleServer, DestroyedDuringQuestion_LoopGoesOn) {
-  start();
-  const Session session = opened();
-  Gate gate;
-  agents_->onExplain([&gate] {
-    gate.pass();
-    return agent::ExplainReply();
-  });
-  RawClient client(port_);
-  client.send(requestText("POST", "/api/v1/explain", fieldsOf(session), "{}"));
-  ASSERT_TRUE(gate.waitFor(1));
-  std::thread opener([&gate] { gate.open(); });
-  inLoop([this] { console_.reset(); });
-  opener.join();
-  client.rest();
-  for (int i = 0; i < 3; ++i) inLoop([] {});
-}
-
-std::string changeBody(const std::string& to, bool dry) {
-  return "{\"what\": \"resize\", \"target\": {\"share\": \"studio/t-1\"}, \"to\": " + to +
-         ", \"dry_run\": " + (dry ? "true" : "false") + "}";
-}
-
-TEST_F(ConsoleServer, ChangesOff_403AndSourceNotCalled) {
-  std::atomic<int> calls = 0;
-  agents_->onChange([&](const std::string&, const agent::SetRequest&) {
-    ++calls;
-    return Result<void>();
-  });
-  start();
-  const Session session = opened();
-  for (const bool dry : {true, false}) {
-    const Reply reply = post(session, "changes", changeBody("{\"cores\": 20}", dry));
-    EXPECT_EQ(reply.status, 403u);
-    EXPECT_EQ(reply.errorCode(), "forbidden");
-    EXPECT_THAT(reply.body, HasSubstr("--allow-changes"));
-  }
-  EXPECT_EQ(calls, 0);
-  EXPECT_EQ(get(session, "session").json().at("can").at("change"), false);
-}
-
-TEST_F(ConsoleServer, DryRun_EffectsWithoutCall) {
-  options_.allow_changes = true;
-  std::mutex mutex;
-  std::vector<std::pair<std::string, agent::SetRequest>> calls;
-  agents_->onChange([&](const std::string& node, const agent::SetRequest& request) {
-    const std::lock_guard lock(mutex);
-    calls.emplace_back(node, request);
-    return Result<void>();
-  });
-  start();
-  const Session session = opened();
-  const Reply dry = post(session, "changes", changeBody("{\"memory\": \"2Gi\"}", true));
-  EXPECT_EQ(dry.status, 200u) << dry.body;
-  EXPECT_EQ(dry.json().at("effects").at(0), "memory limit on device 0: 4 GiB to 2 GiB");
-  EXPECT_TRUE(dry.json().at("refused").is_null());
-  EXPECT_TRUE(calls.empty());
-  const Reply done = post(session, "changes", changeBody("{\"memory\": \"2Gi\"}", false));
-  EXPECT_EQ(done.status, 200u) << done.body;
-  EXPECT_EQ(done.json().at("dry_run"), false);
-  ASSERT_EQ(calls.size(), 1u);
-  EXPECT_EQ(calls[0].first, "studio");
-  EXPECT_EQ(calls[0].second.tenant, "t-1");
-  EXPECT_TRUE(calls[0].second.has_memory);
-  EXPECT_EQ(calls[0].second.memory.bytes, gib(2));
-  EXPECT_EQ(calls[0].second.cores, 0u);
-  EXPECT_FALSE(calls[0].second.priority);
-}
-
-TEST_F(ConsoleServer, AgentRefusesChange_MessageInAnswer) {
-  options_.allow_changes = true;
-  agents_->onChange([](const std::string&, const agent::SetRequest&) {
-    return Result<void>(Error{ErrorCode::kNoRoom, "device 0 has 1 GiB left"});
-  });
-  start();
-  const Session session = opened();
-  const bj::object object =
-      post(session, "changes", changeBody("{\"memory\": \"60Gi\"}", false)).json();
-  EXPECT_EQ(object.at("refused").at("message"), "device 0 has 1 GiB left");
-  agents_->set(std::vector<NodeReading>{});
-  EXPECT_TRUE(eventually([&] {
-    return post(session, "changes", changeBody("{\"cores\": 20}", true)).status == 404u;
-  }));
-}
-
 TEST_F(ConsoleServer, NotLoopback_Refused) {
-  for (const char* host : {"0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.0.0.1.evil", "::ffff:10.0.0.1"}) {
+  for (const char* host :
+       {"0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.0.0.1.evil", "::ffff:10.0.0.1"}) {
     options_.host = host;
     const auto console = Console::start(
         loop_.get_executor(), options_, std::make_unique<FakeSource>(agents_),

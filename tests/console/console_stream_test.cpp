@@ -72,8 +72,8 @@ TEST_F(ConsoleStream, ReconnectBeforeFirstChange_MissesNothing) {
   start();
   const Session session = opened();
   auto client = std::make_unique<RawClient>(port_);
-  client->send(requestText("GET", "/api/v1/stream?topics=shares",
-                           "Cookie: " + session.cookie + "\r\n", ""));
+  client->send(
+      requestText("GET", "/api/v1/stream?topics=shares", "Cookie: " + session.cookie + "\r\n", ""));
   client->until("\r\n\r\n");
   const std::string first = client->until("\n\n");
   const std::size_t at = first.find("id: ");
@@ -83,9 +83,8 @@ TEST_F(ConsoleStream, ReconnectBeforeFirstChange_MissesNothing) {
   agent::Snapshot node = sampleNode();
   node.tenants[0].name = "meanwhile";
   agents_->set(node);
-  ASSERT_TRUE(eventually([&] {
-    return get(session, "shares?filter=meanwhile").json().at("total") == 1;
-  }));
+  ASSERT_TRUE(
+      eventually([&] { return get(session, "shares?filter=meanwhile").json().at("total") == 1; }));
   const auto again = streamOf(session, "topics=shares", "Last-Event-ID: " + id + "\r\n");
   EXPECT_THAT(dataOf(*again, "delta"), HasSubstr("meanwhile"));
 }

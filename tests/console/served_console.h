@@ -186,7 +186,8 @@ class ServedConsole : public testing::Test {
   // Starts a console that has read its agents.
   void start() {
     serve(std::make_unique<FakeSource>(agents_));
-    ASSERT_TRUE(eventually([&] { return ask("GET", options_.base_path + "readyz").status == 200; }));
+    ASSERT_TRUE(
+        eventually([&] { return ask("GET", options_.base_path + "readyz").status == 200; }));
   }
   void serve(std::unique_ptr<NodeSource> source) {
     auto console = Console::start(
@@ -229,11 +230,12 @@ class ServedConsole : public testing::Test {
   std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string requestText(const std::string& method, const std::string& target,
                           const std::string& fields, const std::string& body) const {
-    const std::string own = fields.find("Host: ") == std::string::npos ? "Host: " + host() + "\r\n" : "";
+    const std::string own =
+        fields.find("Host: ") == std::string::npos ? "Host: " + host() + "\r\n" : "";
     return method + " " + target + " HTTP/1.1\r\n" + own + fields +
-           (body.empty() && method != "POST" ? ""
-                                             : "Content-Length: " + std::to_string(body.size()) +
-                                                   "\r\n") +
+           (body.empty() && method != "POST"
+                ? ""
+                : "Content-Length: " + std::to_string(body.size()) + "\r\n") +
            "Connection: close\r\n\r\n" + body;
   }
   Reply ask(const std::string& method, const std::string& target, const std::string& fields = "",
@@ -243,7 +245,7 @@ class ServedConsole : public testing::Test {
     Reply reply;
     reply.header = client.until("\r\n\r\n");
     reply.body = client.rest();
-    if (reply.header.starts_with("HTTP/1.1 ")) 
+    if (reply.header.starts_with("HTTP/1.1 "))
       reply.status = static_cast<unsigned>(std::stoul(reply.header.substr(9, 3)));
     return reply;
   }

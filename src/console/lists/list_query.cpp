@@ -16,7 +16,7 @@ namespace {
 namespace bj = boost::json;
 
 // Longer keys are ordered by their begin, so that a cursor fits into an address.
-constexpr std::size_t kMostKey = 256;
+constexpr std::size_t kMaxKey = 256;
 
 std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
@@ -122,9 +122,9 @@ struct SortKey {
   std::string id;
 };
 
-// Cut to kMostKey bytes, at the begin of a character.
+// Cut to kMaxKey bytes, at the begin of a character.
 std::string cutKey(std::string text) {
-  std::size_t size = std::min(text.size(), kMostKey);
+  std::size_t size = std::min(text.size(), kMaxKey);
   while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;
   text.resize(size);

@@ -84,20 +84,20 @@ TEST_F(HistoryQueries, BadSeriesWords_RefusedWithAccepted) {
 }
 
 TEST_F(HistoryQueries, EachMetricTwice_Refused) {
-  const Result<bj::object> series = seriesOf(
-      store_, queryOf({{"of", "overview:all"}, {"what", "tenants,tenants"}}), kNow);
+  const Result<bj::object> series =
+      seriesOf(store_, queryOf({{"of", "overview:all"}, {"what", "tenants,tenants"}}), kNow);
   EXPECT_FALSE(series) << "each once, as the message says";
 }
 
 TEST_F(HistoryQueries, WidestRange_Answered) {
   record(reading(sampleNode()));
-  const Result<bj::object> series =
-      seriesOf(store_, queryOf({{"of", "device:GPU-0"},
-                                {"what", "tenants"},
-                                {"from", "0"},
-                                {"to", "253402300799000"},
-                                {"points", "2000"}}),
-               kNow);
+  const Result<bj::object> series = seriesOf(store_,
+                                             queryOf({{"of", "device:GPU-0"},
+                                                      {"what", "tenants"},
+                                                      {"from", "0"},
+                                                      {"to", "253402300799000"},
+                                                      {"points", "2000"}}),
+                                             kNow);
   ASSERT_TRUE(series) << series.error().message();
   EXPECT_LE(series->at("t_ms").as_array().size(), 2000u);
 }
@@ -122,12 +122,12 @@ TEST_F(HistoryQueries, AgentSilent_GapIsNull) {
   for (int second = 0; second < 60; ++second, now_ms_ += 1000)
     record(second / 20 == 1 ? silent() : reading(node));
   for (const char* of : {"device:GPU-0", "overview:all"}) {
-    const Result<bj::object> series =
-        seriesOf(store_, queryOf({{"of", of},
-                                  {"what", "tenants,memory_used_bytes"},
-                                  {"from", std::to_string(kNow)},
-                                  {"to", std::to_string(now_ms_)}}),
-                 now_ms_);
+    const Result<bj::object> series = seriesOf(store_,
+                                               queryOf({{"of", of},
+                                                        {"what", "tenants,memory_used_bytes"},
+                                                        {"from", std::to_string(kNow)},
+                                                        {"to", std::to_string(now_ms_)}}),
+                                               now_ms_);
     ASSERT_TRUE(series) << series.error().message();
     EXPECT_EQ(series->at("tier"), "5s");
     const bj::array& tenants = series->at("series").at(0).at("mean").as_array();
@@ -149,10 +149,11 @@ TEST_F(HistoryQueries, AgentSilent_GapIsNull) {
 TEST_F(HistoryQueries, UnknownUtilisation_NoZero) {
   for (int second = 0; second < 20; ++second, now_ms_ += 1000) record(reading(sampleNode()));
   const Result<bj::object> series =
-      seriesOf(store_, queryOf({{"of", "device:GPU-0"},
-                                {"what", "utilisation_permille,compute_usage_permille"},
-                                {"from", std::to_string(kNow)},
-                                {"to", std::to_string(now_ms_)}}),
+      seriesOf(store_,
+               queryOf({{"of", "device:GPU-0"},
+                        {"what", "utilisation_permille,compute_usage_permille"},
+                        {"from", std::to_string(kNow)},
+                        {"to", std::to_string(now_ms_)}}),
                now_ms_);
   ASSERT_TRUE(series);
   for (const bj::value& one : series->at("series").as_array()) {
@@ -175,7 +176,8 @@ TEST_F(HistoryQueries, Usage_SumsOfMemoryAndTime) {
   EXPECT_NEAR(train.memory_byte_hours, static_cast<double>(std::int64_t{4} << 30) / 60, 5e5);
   // 30 % of the compute is more than 4 of 80 GiB.
   EXPECT_NEAR(train.allocated_device_hours, 0.3 / 60, 1e-4);
-  const Result<std::vector<UsageSum>> devices = usageOf(store_, queryOf({{"by", "device"}}), now_ms_);
+  const Result<std::vector<UsageSum>> devices =
+      usageOf(store_, queryOf({{"by", "device"}}), now_ms_);
   ASSERT_TRUE(devices);
   ASSERT_EQ(devices->size(), 1u);
   EXPECT_EQ((*devices)[0].key, "GPU-0");
@@ -210,7 +212,8 @@ TEST(UsageTable, FormulasAndQuotes_FieldsAreText) {
     return text.substr(0, text.find(",0.0"));
   };
   for (const char first : std::string("=+-@\t\r\n"))
-    EXPECT_EQ(lineOf(first + std::string("1+1")), "\"k\",\"'" + (first + std::string("1+1")) + "\"");
+    EXPECT_EQ(lineOf(first + std::string("1+1")),
+              "\"k\",\"'" + (first + std::string("1+1")) + "\"");
   EXPECT_EQ(lineOf("a\"b,c"), "\"k\",\"a\"\"b,c\"");
   EXPECT_EQ(lineOf("line\nbreak"), "\"k\",\"line\nbreak\"");
   EXPECT_EQ(lineOf(""), "\"k\",\"\"");

@@ -30,8 +30,8 @@ class RequestGuardTest : public testing::Test {
     return *sessions_.open(std::string(sessions_.linkToken()), "ana", steadyMs());
   }
   http::Query withCookie(const std::string& value, const std::string& csrf) const {
-    return requestOf(kOwn, {{"Cookie", "other=1; divvy_session_9400=" + value},
-                            {"X-Divvy-CSRF", csrf}});
+    return requestOf(kOwn,
+                     {{"Cookie", "other=1; divvy_session_9400=" + value}, {"X-Divvy-CSRF", csrf}});
   }
 
   char next_ = 'a';
@@ -40,11 +40,11 @@ class RequestGuardTest : public testing::Test {
 };
 
 TEST_F(RequestGuardTest, ForeignHosts_Refused) {
-  for (const char* host : {"", "evil.example", "evil.example:9400", "127.0.0.1", "127.0.0.1:9401",
-                           "localhost.evil.example:9400", "127.0.0.1:9400.evil.example",
-                           "127.0.0.1:94000", "localhost:09400", "[::1]", "[::2]:9400",
-                           "0.0.0.0:9400", "127.0.0.1:9400,evil.example", "user@127.0.0.1:9400",
-                           "127.0.0.1.nip.io:9400", "2130706433:9400"}) {
+  for (const char* host :
+       {"", "evil.example", "evil.example:9400", "127.0.0.1", "127.0.0.1:9401",
+        "localhost.evil.example:9400", "127.0.0.1:9400.evil.example", "127.0.0.1:94000",
+        "localhost:09400", "[::1]", "[::2]:9400", "0.0.0.0:9400", "127.0.0.1:9400,evil.example",
+        "user@127.0.0.1:9400", "127.0.0.1.nip.io:9400", "2130706433:9400"}) {
     EXPECT_EQ(refusal(requestOf(host), false), 403u) << host;
     EXPECT_EQ(refusal(requestOf(host), true), 403u) << host;
   }
@@ -82,7 +82,8 @@ TEST_F(RequestGuardTest, FetchSite_ForeignChangesRefused) {
 
 TEST_F(RequestGuardTest, NoOrWrongCookie_401) {
   const std::string cookie = opened();
-  for (const std::string& value : {std::string(), cookie.substr(1), cookie + "0", "\"" + cookie + "\""}) {
+  for (const std::string& value :
+       {std::string(), cookie.substr(1), cookie + "0", "\"" + cookie + "\""}) {
     const auto found = guard_.session(withCookie(value, ""));
     ASSERT_TRUE(std::holds_alternative<http::Answer>(found)) << value;
     EXPECT_EQ(std::get<http::Answer>(found).status, 401u);
@@ -92,8 +93,7 @@ TEST_F(RequestGuardTest, NoOrWrongCookie_401) {
 
 TEST_F(RequestGuardTest, CookieOfOtherPort_401) {
   const std::string cookie = opened();
-  const auto found =
-      guard_.session(requestOf(kOwn, {{"Cookie", "divvy_session_9401=" + cookie}}));
+  const auto found = guard_.session(requestOf(kOwn, {{"Cookie", "divvy_session_9401=" + cookie}}));
   EXPECT_TRUE(std::holds_alternative<http::Answer>(found));
 }
 

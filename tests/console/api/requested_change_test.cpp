@@ -71,7 +71,8 @@ TEST(ReadQuestion, AllMembers_Request) {
 }
 
 TEST(ReadQuestion, NoMembersOrNull_Defaults) {
-  for (const char* body : {"{}", R"({"memory": null, "cores": null, "model": "", "priority": ""})"}) {
+  for (const char* body :
+       {"{}", R"({"memory": null, "cores": null, "model": "", "priority": ""})"}) {
     const Result<Question> question = readQuestion(body);
     ASSERT_TRUE(question) << body;
     EXPECT_EQ(question->request.ask.gpus, 1u);
@@ -127,8 +128,8 @@ TEST(ReadChange, NoDryRun_IsDryRun) {
 }
 
 ShareChange changeTo(const std::string& what, const std::string& to) {
-  Result<ShareChange> change = readChange("{\"what\": \"" + what +
-                                          "\", \"target\": {\"share\": \"a\"}, \"to\": " + to + "}");
+  Result<ShareChange> change = readChange(
+      "{\"what\": \"" + what + "\", \"target\": {\"share\": \"a\"}, \"to\": " + to + "}");
   EXPECT_TRUE(change) << to;
   return *change;
 }

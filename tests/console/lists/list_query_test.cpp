@@ -25,11 +25,28 @@ const ListKind kThings{"things", &kFields, "id", {"name", "list"}};
 // Keys of all types that rows have, few enough to be equal often.
 rc::Gen<bj::value> anyKey() {
   // From an array: a list of initial values would be one value.
-  const bj::array all{
-      nullptr, true, false, 0, -1, 7, 7u, 7.5, std::uint64_t{1} << 63,
-      (std::uint64_t{1} << 53) + 1, std::uint64_t{1} << 53, "", "a", "A", "b\n\"", "\xC3\xA9",
-      "a:b", std::string(5000, 'x'), std::string(5000, 'x') + "y", "\xff\xfe",
-      bj::array{"python", "train.py"}, bj::object{{"a", 1}}};
+  const bj::array all{nullptr,
+                      true,
+                      false,
+                      0,
+                      -1,
+                      7,
+                      7u,
+                      7.5,
+                      std::uint64_t{1} << 63,
+                      (std::uint64_t{1} << 53) + 1,
+                      std::uint64_t{1} << 53,
+                      "",
+                      "a",
+                      "A",
+                      "b\n\"",
+                      "\xC3\xA9",
+                      "a:b",
+                      std::string(5000, 'x'),
+                      std::string(5000, 'x') + "y",
+                      "\xff\xfe",
+                      bj::array{"python", "train.py"},
+                      bj::object{{"a", 1}}};
   return rc::gen::elementOf(std::vector<bj::value>(all.begin(), all.end()));
 }
 

@@ -56,14 +56,18 @@ struct Follower {
   void apply(const Message& message, NodeView& present) {
     const std::string topic(message.data.at("topic").get_string());
     if (message.event == "resync") {
-      if (topic == "overview") rows.overview = present.overview;
-      else rowsOf(rows, topic) = rowsOf(present, topic);
+      if (topic == "overview")
+        rows.overview = present.overview;
+      else
+        rowsOf(rows, topic) = rowsOf(present, topic);
       return;
     }
     RC_ASSERT(message.event == "delta");
     for (const bj::value& row : message.data.at("put").as_array()) {
-      if (topic == "overview") rows.overview = row.as_object();
-      else rowsOf(rows, topic)[std::string(row.at("id").as_string())] = row.as_object();
+      if (topic == "overview")
+        rows.overview = row.as_object();
+      else
+        rowsOf(rows, topic)[std::string(row.at("id").as_string())] = row.as_object();
     }
     for (const bj::value& id : message.data.at("drop").as_array())
       rowsOf(rows, topic).erase(std::string(id.as_string()));
@@ -177,8 +181,8 @@ TEST(TopicLog, IdsOfOthers_Nothing) {
   log.append(viewOf(1), viewOf(2));
   EXPECT_EQ(log.numberOf("7-1"), 1u);
   EXPECT_EQ(log.numberOf("7-0"), 0u);
-  for (const char* id : {"", "7", "7-", "8-1", "77-1", "-1", "7--1", "7- 1", "7-1 ", "7-+1", "7-0x1",
-                         "7-1,7-2", "7-18446744073709551616", "7-1\n", "\xff"})
+  for (const char* id : {"", "7", "7-", "8-1", "77-1", "-1", "7--1", "7- 1", "7-1 ", "7-+1",
+                         "7-0x1", "7-1,7-2", "7-18446744073709551616", "7-1\n", "\xff"})
     EXPECT_FALSE(log.numberOf(id)) << id;
 }
 

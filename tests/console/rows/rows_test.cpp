@@ -109,8 +109,8 @@ TEST(Rows, Event_IdNamesAgentAndNumber) {
 
 TEST(Rows, HostileNames_KeptAsTheyAre) {
   const std::vector<std::string> names{"\"quotes\" \\ and <script>alert(1)</script>",
-                                       "\xD7\xA9\xD7\x9C\xE2\x80\xAE rtl",
-                                       std::string("a\0b", 3), std::string(253, 'n'), "a\r\nb\x01"};
+                                       "\xD7\xA9\xD7\x9C\xE2\x80\xAE rtl", std::string("a\0b", 3),
+                                       std::string(253, 'n'), "a\r\nb\x01"};
   for (const std::string& name : names) {
     agent::Snapshot node = sampleNode(name);
     node.tenants[0].name = name;

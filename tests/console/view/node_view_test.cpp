@@ -42,10 +42,8 @@ TEST(ViewBuilder, AgentFails_RowsStayAndSourceSaysSince) {
   ViewBuilder builder(noReason);
   const NodeView first = builder.build({answered(sampleNode())}, 1000);
   ASSERT_EQ(first.sources.size(), 1u);
-  EXPECT_EQ(first.sources[0].row(), (Row{{"node", "studio"},
-                                         {"state", "ok"},
-                                         {"since_ms", 1000},
-                                         {"message", ""}}));
+  EXPECT_EQ(first.sources[0].row(),
+            (Row{{"node", "studio"}, {"state", "ok"}, {"since_ms", 1000}, {"message", ""}}));
   const NodeView second = builder.build({failed("studio", "no answer")}, 2000);
   EXPECT_EQ(second.shares, first.shares);
   EXPECT_EQ(second.devices, first.devices);
@@ -137,11 +135,10 @@ TEST(Overview, Totals_SumOfDevicesAndShares) {
   EXPECT_EQ(funnel.at("compute").at("allocated_percent"), 60u);
   EXPECT_EQ(funnel.at("compute").at("used_percent"), 40);
   EXPECT_EQ(funnel.at("compute").at("idle_percent"), 30u);
-  EXPECT_EQ(view.overview.at("shares"), (bj::object{{"running", 2u},
-                                                    {"reserved", 0u},
-                                                    {"idle", 1u},
-                                                    {"throttled", 1u},
-                                                    {"swapped", 1u}}));
+  EXPECT_EQ(
+      view.overview.at("shares"),
+      (bj::object{
+          {"running", 2u}, {"reserved", 0u}, {"idle", 1u}, {"throttled", 1u}, {"swapped", 1u}}));
   EXPECT_EQ(view.overview.at("waiting"), 1u);
   EXPECT_EQ(view.overview.at("devices").as_array().size(), 2u);
 }
@@ -165,9 +162,8 @@ TEST(Overview, Findings_SeverestFirstAndLinked) {
   node.devices[0].thrash_risk = true;
   node.devices[1].fault = "Xid 79";
   const NodeView view = ViewBuilder(noReason).build({answered(node)}, 1000);
-  EXPECT_THAT(codesOf(view),
-              testing::ElementsAre("device-faulty", "limit-bypass", "thrash-risk", "usage-mismatch",
-                                   "share-broken", "idle-share"));
+  EXPECT_THAT(codesOf(view), testing::ElementsAre("device-faulty", "limit-bypass", "thrash-risk",
+                                                  "usage-mismatch", "share-broken", "idle-share"));
   for (const bj::value& item : view.overview.at("attention").as_array()) {
     const std::string link(item.at("link").as_string());
     const bool found = link.starts_with("devices/")
