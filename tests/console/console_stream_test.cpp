@@ -140,7 +140,7 @@ TEST_F(ConsoleStream, SlowViewer_ResyncAfterwards) {
   agent::Snapshot node = sampleNode();
   // More than all buffers between the console and the viewer.
   const std::string filler(80'000, 'x');
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 250; ++i) {
     node.tenants[0].note = std::to_string(i) + filler;
     agents_->set(node);
     const std::string seen = "shares?fields=name&filter=note:" + std::to_string(i) + "xxx";

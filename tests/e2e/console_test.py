@@ -19,9 +19,11 @@ class Console:
     """A `divvy console` process and one session of it."""
 
     def __init__(self, product, *words):
+        self.begun = int(time.time() * 1000)
         self.process = product.start("console", "--local", *product.sim, "--listen", "127.0.0.1:0",
                                      "--interval", "250ms", *words)
         self.url, token = self.link()
+        self.serves = int(time.time() * 1000)
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
                                                   urllib.request.HTTPCookieProcessor())
         self.csrf = ""
@@ -58,11 +60,11 @@ class Console:
         sources = self.call("overview")["sources"]
         return sources[0] if sources else None
 
-    def series(self, of, what):
-        """The values that are known, oldest first."""
-        now = int(time.time() * 1000)
-        query = urllib.parse.urlencode({"of": of, "what": what, "from": now - 3_600_000,
-                                        "to": now + 60_000})
+    def series(self, of, what, begin=None):
+        """The values that are known since `begin`, or since the console serves, oldest first."""
+        begin = self.serves if begin is None else begin
+        query = urllib.parse.urlencode({"of": of, "what": what, "from": begin,
+                                        "to": max(int(time.time() * 1000), begin + 1)})
         return [value for value in self.call(f"series?{query}")["series"][0]["max"]
                 if value is not None]
 
@@ -243,7 +245,7 @@ class Deaths(ConsoleTest):
         again = self.console()
         state = again.call("session")["history"]
         self.assertEqual(state["state"], "ok", state)
-        limits = again.series(f"share:{share}", "memory_limit_bytes")
+        limits = again.series(f"share:{share}", "memory_limit_bytes", console.begun)
         self.assertGreaterEqual(len(limits), 1)
         self.assertTrue(all(limit == 4 * GIB for limit in limits), limits)
         self.assertEqual(tenant.end(), 0)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <set>
 
 namespace divvy::console {
@@ -54,7 +55,7 @@ TEST(SessionStore, WrongTokens_NoSessionAndSameLink) {
   SessionStore store(counting());
   const std::string link = store.linkToken();
   std::string upper = link;
-  for (char& one : upper) one = static_cast<char>(toupper(one));
+  for (char& one : upper) one = static_cast<char>(std::toupper(static_cast<unsigned char>(one)));
   std::string last = link;
   last.back() = last.back() == '0' ? '1' : '0';
   for (const std::string& token : {std::string(), link.substr(1), link + "0", last,
