@@ -17,7 +17,7 @@ namespace {
 namespace asio = boost::asio;
 namespace bj = boost::json;
 
-constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
 
 std::vector<std::pair<std::string, std::string>> wordsOf(const http::Query& query) {
   std::vector<std::pair<std::string, std::string>> words;
@@ -115,13 +115,13 @@ void ApiService::addList(std::vector<http::Route>& out, const List& list) {
 
 void ApiService::addRoutes(std::vector<http::Route>& out) {
   const std::string api = parts_.options.base_path + "api/v1/";
-  out.push_back({"POST", api + "session", kMostBody,
+  out.push_back({"POST", api + "session", kMaxBody,
                  [this](http::Query query) -> Awaited { co_return openSession(query); }});
   out.push_back({"DELETE", api + "session", 0,
                  [this](http::Query query) -> Awaited { co_return closeSession(query); }});
-  out.push_back({"POST", api + "explain", kMostBody,
+  out.push_back({"POST", api + "explain", kMaxBody,
                  [this](http::Query query) { return explain(std::move(query)); }});
-  out.push_back({"POST", api + "changes", kMostBody,
+  out.push_back({"POST", api + "changes", kMaxBody,
                  [this](http::Query query) { return change(std::move(query)); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
@@ -292,7 +292,7 @@ ApiService::Awaited ApiService::explain(http::Query query) {
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const Result<Question> question = readQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
-  if (*calls_ >= kMostCalls)
+  if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
   const CountedCall counted(calls_);
   const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
@@ -318,7 +318,7 @@ ApiService::Awaited ApiService::change(http::Query query) {
   bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
   object["refused"] = nullptr;
   if (change->dry_run) co_return jsonAnswer(std::move(object));
-  if (*calls_ >= kMostCalls)
+  if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
   change->request.tenant = std::string(share->second.at("tenant").get_string());
   const std::string node(share->second.at("node").get_string());

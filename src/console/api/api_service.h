@@ -32,7 +32,7 @@ struct ApiParts {
 class ApiService {
  public:
   // Questions and changes that wait for an agent at the same time; a further one gets 503.
-  static constexpr unsigned kMostCalls = 16;
+  static constexpr unsigned kMaxCalls = 16;
 
   ApiService(const ApiParts& parts, Console::ShowLink session_opened);
 

@@ -17,7 +17,7 @@ using history::Span;
 
 constexpr std::int64_t kHourMs = 3'600'000;
 constexpr std::size_t kDefaultPoints = 300;
-constexpr std::size_t kMostPoints = 2000;
+constexpr std::size_t kMaxPoints = 2000;
 constexpr double kSecondsPerHour = 3600;
 constexpr double kNsPerHour = 3.6e12;
 constexpr double kWholeDevice = 1000;
@@ -154,8 +154,8 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
   if (!range) return range.error();
   const Result<std::int64_t> points = numberOf(query, "points", kDefaultPoints);
   if (!points) return points.error();
-  if (*points < 1 || *points > static_cast<std::int64_t>(kMostPoints))
-    return Error{ErrorCode::kUsage, "points: accepted is 1 to " + std::to_string(kMostPoints)};
+  if (*points < 1 || *points > static_cast<std::int64_t>(kMaxPoints))
+    return Error{ErrorCode::kUsage, "points: accepted is 1 to " + std::to_string(kMaxPoints)};
   const Result<history::SeriesColumns> table =
       store.read(*keys, {Instant(Span(range->from_ms)), Instant(Span(range->to_ms)),
                          static_cast<std::size_t>(*points)});

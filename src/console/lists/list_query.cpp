@@ -44,8 +44,8 @@ std::string_view bare(std::string_view order) {
 Result<std::size_t> readLimit(const std::string& text) {
   std::size_t limit = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (fault != std::errc() || end != text.data() + text.size() || limit < 1 || limit > kMostRows)
-    return Error{ErrorCode::kUsage, "limit: a number from 1 to " + std::to_string(kMostRows)};
+  if (fault != std::errc() || end != text.data() + text.size() || limit < 1 || limit > kMaxRows)
+    return Error{ErrorCode::kUsage, "limit: a number from 1 to " + std::to_string(kMaxRows)};
   return limit;
 }
 
@@ -208,8 +208,8 @@ Result<ListQuery> readListQuery(const ListKind& kind,
       if (!has(kind, bare(text))) return unknownField(kind, word, bare(text));
       query.order = text;
     } else if (word == "filter") {
-      if (query.filters.size() == kMostFilters)
-        return Error{ErrorCode::kUsage, "filter: at most " + std::to_string(kMostFilters)};
+      if (query.filters.size() == kMaxFilters)
+        return Error{ErrorCode::kUsage, "filter: at most " + std::to_string(kMaxFilters)};
       query.filters.push_back(text);
     } else if (word == "fields") {
       Result<std::vector<std::string>> fields = readFields(kind, text);

@@ -23,15 +23,15 @@ struct ListKind {
 
 // What a viewer asks of a list.
 struct ListQuery {
-  std::size_t limit = 100;             // 1 to kMostRows
+  std::size_t limit = 100;             // 1 to kMaxRows
   std::string after;                   // cursor of the page before; empty: the first page
   std::string order;                   // member, "-" in front: descending
   std::vector<std::string> filters;    // "member:text" or free text; all have to match
   std::vector<std::string> fields;     // members of the answer beside "id"; empty: all
 };
 
-constexpr std::size_t kMostRows = 500;
-constexpr std::size_t kMostFilters = 8;
+constexpr std::size_t kMaxRows = 500;
+constexpr std::size_t kMaxFilters = 8;
 
 // Reads the query words of a list's address. kUsage: an unknown word, member or value; the message
 // names the accepted ones.

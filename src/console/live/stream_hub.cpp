@@ -7,7 +7,7 @@ namespace divvy::console {
 namespace {
 
 // Above it a viewer is behind: twice the largest message.
-constexpr std::size_t kMostOutstanding = 2 * TopicLog::kMostDelta;
+constexpr std::size_t kMaxOutstanding = 2 * TopicLog::kMaxDelta;
 
 bool follows(const std::vector<std::string>& topics, std::string_view topic) {
   return std::find(topics.begin(), topics.end(), topic) != topics.end();
@@ -19,7 +19,7 @@ std::shared_ptr<http::Stream> StreamHub::add(const std::string& cookie,
                                              std::vector<std::string> topics,
                                              std::string_view last_id) {
   removeClosed();
-  Viewer viewer{http::Stream::make(kMostOutstanding), cookie, std::move(topics), log_.last()};
+  Viewer viewer{http::Stream::make(kMaxOutstanding), cookie, std::move(topics), log_.last()};
   if (!last_id.empty()) {
     const std::optional<std::uint64_t> number = log_.numberOf(last_id);
     viewer.behind = !number || *number > log_.last();

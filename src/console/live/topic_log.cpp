@@ -51,7 +51,7 @@ void TopicLog::push(std::string_view topic, const std::string& event, const std:
   ++last_;
   changes_.push_back({last_, topic, message(idOf(last_), event, data)});
   bytes_ += changes_.back().message.size();
-  while (changes_.size() > kMostMessages || bytes_ > kMostBytes) {
+  while (changes_.size() > kMaxMessages || bytes_ > kMaxBytes) {
     bytes_ -= changes_.front().message.size();
     changes_.pop_front();
   }
@@ -64,7 +64,7 @@ void TopicLog::append(const NodeView& before, const NodeView& after) {
                                                       {"data_time_ms", after.data_ms},
                                                       {"put", std::move(delta.put)},
                                                       {"drop", std::move(delta.drop)}});
-    if (data.size() > kMostDelta) {
+    if (data.size() > kMaxDelta) {
       push(topic, "resync", jsonText(bj::object{{"topic", topic}}));
     } else {
       push(topic, "delta", data);

@@ -26,10 +26,10 @@ struct TopicChange {
 class TopicLog {
  public:
   // Older messages are dropped.
-  static constexpr std::size_t kMostMessages = 2000;
-  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxMessages = 2000;
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
   // A list that changed by more than this is not sent: its followers read it again.
-  static constexpr std::size_t kMostDelta = std::size_t{96} << 10;
+  static constexpr std::size_t kMaxDelta = std::size_t{96} << 10;
 
   // `epoch` tells the messages of this process from those of the one before.
   explicit TopicLog(std::string epoch) : epoch_(std::move(epoch)) {}

@@ -29,7 +29,7 @@ std::optional<std::string> SessionStore::open(std::string_view token, const std:
                                               std::int64_t now_ms) {
   if (!equalSecrets(token, link_)) return std::nullopt;
   link_ = secret();
-  if (sessions_.size() >= kMost) {
+  if (sessions_.size() >= kMax) {
     const auto oldest =
         std::min_element(sessions_.begin(), sessions_.end(), [](const auto& a, const auto& b) {
           return a.second.began_ms < b.second.began_ms;

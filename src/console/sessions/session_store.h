@@ -20,10 +20,10 @@ struct Session {
 };
 
 // Sessions by the value of their cookie, and one link at a time. A session ends after 12 h, or when
-// it is the oldest of more than kMost. Not thread-safe.
+// it is the oldest of more than kMax. Not thread-safe.
 class SessionStore {
  public:
-  static constexpr std::size_t kMost = 256;
+  static constexpr std::size_t kMax = 256;
   static constexpr std::int64_t kLifeMs = 12LL * 3600 * 1000;
 
   // Returns 32 random bytes.

@@ -38,7 +38,7 @@ void ViewBuilder::take(const NodeReading& reading, std::int64_t now_ms) {
   data_ms_ = now_ms;
   for (const agent::EventView& event : reading.events)
     events_.push_back(eventRow(known.snapshot, event));
-  while (events_.size() > kMostEvents) events_.pop_front();
+  while (events_.size() > kMaxEvents) events_.pop_front();
 }
 
 void ViewBuilder::addRows(const agent::Snapshot& node, NodeView& view) const {

@@ -35,7 +35,7 @@ struct NodeView {
 class ViewBuilder {
  public:
   // Older events are dropped.
-  static constexpr std::size_t kMostEvents = 2000;
+  static constexpr std::size_t kMaxEvents = 2000;
   explicit ViewBuilder(WhySlow why_slow) : why_slow_(why_slow) {}
 
   // Returns the view after `readings`, which were taken at `now_ms`. An agent without a reading has

@@ -114,7 +114,7 @@ RC_GTEST_PROP(ListQuery, AnyRows_PagesHaveEachRowOnceInOrder, ()) {
   ListQuery query;
   query.order = anyOrder();
   query.filters = anyFilters();
-  query.limit = kMostRows;
+  query.limit = kMaxRows;
   const Result<ListPage> whole = selectPage(pointersTo(rows), kThings, query);
   RC_ASSERT(whole.has_value());
   RC_ASSERT(whole->next.empty());
@@ -129,7 +129,7 @@ RC_GTEST_PROP(ListQuery, NoFilter_AllRowsNullLast, ()) {
   const std::vector<Row> rows = anyRows();
   ListQuery query;
   query.order = *rc::gen::element<std::string>("key", "-key");
-  query.limit = kMostRows;
+  query.limit = kMaxRows;
   const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
   RC_ASSERT(page.has_value());
   RC_ASSERT(page->items.size() == rows.size());
@@ -308,7 +308,7 @@ TEST(ReadListQuery, LongUnknownWord_MessageShort) {
 }
 
 TEST(ReadListQuery, TooManyFilters_Refused) {
-  std::vector<std::pair<std::string, std::string>> words(kMostFilters, {"filter", "a"});
+  std::vector<std::pair<std::string, std::string>> words(kMaxFilters, {"filter", "a"});
   EXPECT_TRUE(readListQuery(kThings, words));
   words.emplace_back("filter", "a");
   EXPECT_FALSE(readListQuery(kThings, words));

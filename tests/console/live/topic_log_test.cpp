@@ -84,7 +84,7 @@ NodeView anyView(std::int64_t data_ms) {
       const int value = *rc::gen::inRange(0, 5);
       // Now and then a list changes by more than a message holds.
       const std::string note = value == 4 && *rc::gen::inRange(0, 4) == 0
-                                   ? std::string(TopicLog::kMostDelta, 'x')
+                                   ? std::string(TopicLog::kMaxDelta, 'x')
                                    : "line\nbreak";
       if (value > 0) rowsOf(view, topic)[id] = Row{{"id", id}, {"v", value}, {"note", note}};
     }
@@ -141,13 +141,13 @@ TEST(TopicLog, EqualViews_NoMessage) {
 
 TEST(TopicLog, ManyMessages_OldOnesDropped) {
   TopicLog log("7");
-  for (int i = 0; log.last() <= TopicLog::kMostMessages + 10; ++i)
+  for (int i = 0; log.last() <= TopicLog::kMaxMessages + 10; ++i)
     log.append(viewOf(i), viewOf(i + 1));
   EXPECT_FALSE(log.since(0));
-  EXPECT_FALSE(log.since(log.last() - TopicLog::kMostMessages - 1));
-  const auto all = log.since(log.last() - TopicLog::kMostMessages);
+  EXPECT_FALSE(log.since(log.last() - TopicLog::kMaxMessages - 1));
+  const auto all = log.since(log.last() - TopicLog::kMaxMessages);
   ASSERT_TRUE(all);
-  EXPECT_EQ(all->size(), TopicLog::kMostMessages);
+  EXPECT_EQ(all->size(), TopicLog::kMaxMessages);
   EXPECT_TRUE(log.since(log.last())->empty());
   EXPECT_FALSE(log.since(log.last() + 1)) << "it was never sent";
   EXPECT_FALSE(log.since(~std::uint64_t{0}));
@@ -155,19 +155,19 @@ TEST(TopicLog, ManyMessages_OldOnesDropped) {
 
 TEST(TopicLog, LargeMessages_BytesBounded) {
   TopicLog log("7");
-  const std::size_t size = TopicLog::kMostDelta - 1000;
+  const std::size_t size = TopicLog::kMaxDelta - 1000;
   for (int i = 0; i < 300; ++i) log.append(viewOf(i, size), viewOf(i + 1, size));
   std::uint64_t first = 0;
   while (!log.since(first)) ++first;
   std::size_t bytes = 0;
   for (const TopicChange* change : *log.since(first)) bytes += change->message.size();
-  EXPECT_LE(bytes, TopicLog::kMostBytes);
-  EXPECT_GT(bytes, TopicLog::kMostBytes / 2);
+  EXPECT_LE(bytes, TopicLog::kMaxBytes);
+  EXPECT_GT(bytes, TopicLog::kMaxBytes / 2);
 }
 
 TEST(TopicLog, LargeDelta_Resync) {
   TopicLog log("7");
-  log.append(viewOf(1), viewOf(2, TopicLog::kMostDelta));
+  log.append(viewOf(1), viewOf(2, TopicLog::kMaxDelta));
   const auto changes = log.since(0);
   ASSERT_TRUE(changes);
   ASSERT_EQ(changes->size(), 2u);

@@ -94,11 +94,11 @@ TEST(SessionStore, MoreThanMost_OldestEnds) {
   SessionStore store(counting());
   const std::string second = openedAt(store, 20);
   const std::string first = openedAt(store, 10);
-  for (std::size_t i = 2; i < SessionStore::kMost; ++i) openedAt(store, 30);
-  EXPECT_EQ(store.size(), SessionStore::kMost);
+  for (std::size_t i = 2; i < SessionStore::kMax; ++i) openedAt(store, 30);
+  EXPECT_EQ(store.size(), SessionStore::kMax);
   EXPECT_NE(store.find(first, 40), nullptr);
   const std::string one_more = openedAt(store, 40);
-  EXPECT_EQ(store.size(), SessionStore::kMost);
+  EXPECT_EQ(store.size(), SessionStore::kMax);
   EXPECT_EQ(store.find(first, 40), nullptr);
   EXPECT_NE(store.find(second, 40), nullptr);
   EXPECT_NE(store.find(one_more, 40), nullptr);

@@ -94,15 +94,15 @@ TEST(ViewBuilder, AgentEnded_RowsDisappear) {
 TEST(ViewBuilder, ManyEvents_OldestDropped) {
   ViewBuilder builder(noReason);
   NodeReading reading = answered(sampleNode());
-  for (std::uint64_t i = 1; i <= ViewBuilder::kMostEvents + 5; ++i) {
+  for (std::uint64_t i = 1; i <= ViewBuilder::kMaxEvents + 5; ++i) {
     agent::EventView event;
     event.seq = i;
     reading.events.push_back(event);
   }
-  EXPECT_EQ(builder.build({reading}, 1000).events.size(), ViewBuilder::kMostEvents);
+  EXPECT_EQ(builder.build({reading}, 1000).events.size(), ViewBuilder::kMaxEvents);
   reading.events.clear();
   const NodeView view = builder.build({reading}, 2000);
-  EXPECT_EQ(view.events.size(), ViewBuilder::kMostEvents);
+  EXPECT_EQ(view.events.size(), ViewBuilder::kMaxEvents);
   EXPECT_FALSE(view.events.contains("studio/7-5"));
   EXPECT_TRUE(view.events.contains("studio/7-6"));
 }
