@@ -3,6 +3,7 @@
 and those whose static libraries and headers went into the programs, which no scanner can see. Each has its licence
 (tools/supply/licences.py), and the list for readers is written beside it."""
 import argparse
+import base64
 import hashlib
 import json
 import os
@@ -14,6 +15,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "supply"))
 import licences  # noqa: E402  (a folder beside this file)
+
+WEB = pathlib.Path(__file__).resolve().parents[1] / "web"
+# npm packages that make the page and are no part of it.
+BUILD_ONLY = re.compile(r"esbuild$|@esbuild/")
 
 
 def fields(text):
@@ -51,6 +56,36 @@ def linked(ninja):
                                owner], capture_output=True, text=True)
         if done.returncode == 0:
             yield tuple(done.stdout.split())
+
+
+def bundled(ninja, web=WEB):
+    """npm packages that are part of the console's page, if the build has it: those of the lock file that no test and no
+    build step alone needs."""
+    if "web_files.S" not in pathlib.Path(ninja).read_text():
+        return
+    for path, entry in sorted(json.loads((web / "package-lock.json").read_text())["packages"].items()):
+        name = path.rpartition("node_modules/")[2]
+        if name and not entry.get("dev") and not BUILD_ONLY.match(name):
+            yield name, entry["version"], entry.get("license", "NOASSERTION"), entry["integrity"]
+
+
+def page_licence(name, web=WEB):
+    """The file with the licence of an npm package."""
+    found = sorted((web / "node_modules" / name).glob("LICENSE*"))
+    if not found:
+        sys.exit(f"sbom.py: {name} has no file LICENSE in web/node_modules; build the page first (tools/web/build)")
+    return found[0]
+
+
+def npm_package(name, version, licence, integrity):
+    ident = "SPDXRef-Package-npm-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{name}-{version}")
+    algorithm, _, digest = integrity.partition("-")
+    return {"SPDXID": ident, "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
+            "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "licenseDeclared": licence,
+            "copyrightText": "NOASSERTION", "comment": "in the console's page",
+            "checksums": [{"algorithm": algorithm.upper(), "checksumValue": base64.b64decode(digest).hex()}],
+            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                              "referenceLocator": f"pkg:npm/{name.replace('@', '%40')}@{version}"}]}
 
 
 def checksums(path):
@@ -113,6 +148,9 @@ def listing(packages, roots):
     lines += [f"{one['name']} {one['versionInfo']} ({one['comment']}): {one['licenseDeclared']}" for one in packages]
     texts = {}
     for one in packages:
+        if one["SPDXID"].startswith("SPDXRef-Package-npm-"):
+            texts.setdefault(page_licence(one["name"]).read_text(errors="replace"), []).append(one["name"])
+            continue
         inside = [pathlib.Path(root, "usr/share/doc", one["name"], "copyright") for root in roots]
         if not any(path.is_file() for path in inside):
             text = licences.copyright_file(one["name"]).read_text(errors="replace")
@@ -153,6 +191,11 @@ def components(given, known):
             if one["SPDXID"] not in seen:
                 packages.append(one)
             seen.add(one["SPDXID"])
+    for entry in bundled(given.ninja):
+        one = npm_package(*entry)
+        relations.append({"spdxElementId": "SPDXRef-Package-" + given.name, "relationshipType": "CONTAINS",
+                          "relatedSpdxElement": one["SPDXID"]})
+        packages.append(one)
     return packages, relations
 
 

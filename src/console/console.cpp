@@ -23,11 +23,14 @@ constexpr std::chrono::seconds kBeat{15};
 Result<void> checkLoopback(const std::string& host) {
   boost::system::error_code fault;
   const asio::ip::address address = asio::ip::make_address(host, fault);
-  if (!fault && address.is_loopback()) return {};
+  // Of the others that are loopback no browser's request would pass RequestGuard.
+  if (!fault && (address == asio::ip::make_address_v4("127.0.0.1") ||
+                 address == asio::ip::make_address_v6("::1")))
+    return {};
   return Error{ErrorCode::kUsage,
                "--listen " + host +
-                   ": accepted is a loopback address; a console without login must not be reached "
-                   "from other machines (forward the port with ssh -L)"};
+                   ": accepted is a loopback address, 127.0.0.1 or ::1; a console without login must "
+                   "not be reached from other machines (forward the port with ssh -L)"};
 }
 
 http::Fields securityFields() {

@@ -1,5 +1,7 @@
 #include "history/usage.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,11 +11,15 @@ namespace divvy::history {
 namespace {
 
 RC_GTEST_PROP(SplitByHour, AnyDivision_SameSums, ()) {
-  const Instant end = kBegin + 2 * kHour;
   UsageAmounts sum;
   std::int64_t device_ns = 0, throttled = 0;
-  for (Instant from = kBegin; from < end;) {
-    const Instant to = std::min(end, from + Span(*rc::gen::inRange(1, 3'600'001)));
+  auto cuts = *rc::gen::container<std::set<std::int64_t>>(
+      rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(1, 7'200'000)));
+  // No interval is longer than an hour.
+  cuts.insert({3'600'000, 7'200'000});
+  Instant from = kBegin;
+  for (const std::int64_t cut : cuts) {
+    const Instant to = kBegin + Span(cut);
     const UsageInterval interval{"s",
                                  "d",
                                  1,

@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,6 +24,8 @@ MANIFESTS = {"package.json", "package-lock.json", "go.mod", "Cargo.toml", "requi
              "conanfile.txt", "conanfile.py"}
 # Manifests of what only tests and releases run.
 NOT_SHIPPED = ("tests/",)
+# Manifests whose packages tools/sbom.py lists.
+LISTED = {"web/package.json", "web/package-lock.json"}
 GIVEN = []
 TOY = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: toy
@@ -80,8 +83,27 @@ class Components(unittest.TestCase):
         if done.returncode:
             self.skipTest("no checkout")
         found = [one for one in done.stdout.splitlines()
-                 if pathlib.PurePath(one).name in MANIFESTS and not one.startswith(NOT_SHIPPED)]
+                 if pathlib.PurePath(one).name in MANIFESTS and not one.startswith(NOT_SHIPPED) and one not in LISTED]
         self.assertEqual(found, [], "list their components in tools/sbom.py, then accept the manifest here")
+
+
+class Page(unittest.TestCase):
+    """npm packages in the console's page."""
+
+    def test_dependencies_of_the_page_are_listed_with_licence_and_checksum(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ninja = pathlib.Path(folder, "build.ninja")
+            ninja.write_text("build src/console/web/web_files.S: CUSTOM_COMMAND")
+            listed = [sbom.npm_package(*entry) for entry in sbom.bundled(ninja)]
+            ninja.write_text("build bin/divvy: LINK")
+            self.assertEqual(list(sbom.bundled(ninja)), [], "a build without the page")
+        wanted = json.loads((ROOT / "web/package.json").read_text())["dependencies"]
+        versions = {one["name"]: one["versionInfo"] for one in listed}
+        self.assertEqual({name: version for name, version in wanted.items() if name != "esbuild"},
+                         {name: version for name, version in versions.items() if name in wanted})
+        for one in listed:
+            self.assertEqual(one["licenseDeclared"], "MIT", one["name"])
+            self.assertEqual(len(one["checksums"][0]["checksumValue"]), 128)
 
 
 class Documents(unittest.TestCase):

@@ -66,7 +66,7 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
     const std::size_t end = std::min(text->find(',', at), text->size());
     const std::string topic = text->substr(at, end - at);
     if (std::find(topics().begin(), topics().end(), topic) == topics().end() ||
-        chosen.size() == topics().size())
+        std::find(chosen.begin(), chosen.end(), topic) != chosen.end())
       return Error{ErrorCode::kUsage, "topics: accepted are, each once, with commas: " + accepted};
     chosen.push_back(topic);
     at = end + 1;
@@ -75,12 +75,25 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
   return chosen;
 }
 
-// Runs a blocking call on the pool. (A result of co_spawn needs a default value.)
+// Counts a call from its begin to its end, however it ends. The console may end before the call.
+class CountedCall {
+ public:
+  explicit CountedCall(std::shared_ptr<unsigned> count) : count_(std::move(count)) { ++*count_; }
+  ~CountedCall() { --*count_; }
+  CountedCall(const CountedCall&) = delete;
+  CountedCall& operator=(const CountedCall&) = delete;
+
+ private:
+  std::shared_ptr<unsigned> count_;
+};
+
+// Runs a blocking call on the pool. `call` must last until then. (A result of co_spawn needs a
+// default value. The closure has no destructor: GCC 12 destroys one in a co_await twice.)
 template <typename T>
-asio::awaitable<T> onPool(asio::thread_pool& pool, std::function<T()> call) {
+asio::awaitable<T> onPool(asio::thread_pool& pool, const std::function<T()>& call) {
+  const std::function<T()>* const work = &call;
   std::optional<T> result = co_await asio::co_spawn(
-      pool,
-      [call = std::move(call)]() -> asio::awaitable<std::optional<T>> { co_return call(); },
+      pool, [work]() -> asio::awaitable<std::optional<T>> { co_return (*work)(); },
       asio::use_awaitable);
   co_return std::move(*result);
 }
@@ -95,7 +108,9 @@ ApiService::ApiService(const ApiParts& parts, std::function<void()> session_open
            [this](const std::string& cookie) {
              return sessions_.find(cookie, steadyMs()) != nullptr;
            }),
-      session_opened_(std::move(session_opened)) {}
+      session_opened_(std::move(session_opened)),
+      // Totals of no agent, until the agents have been read.
+      view_(std::make_shared<const NodeView>(ViewBuilder(nullptr).build({}, nowMs()))) {}
 
 void ApiService::publish(const NodeView& before, std::shared_ptr<const NodeView> now) {
   view_ = std::move(now);
@@ -306,14 +321,13 @@ ApiService::Awaited ApiService::explain(http::Query query) {
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const Result<Question> question = readQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
-  if (calls_ >= kMaxCalls)
+  if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
-  ++calls_;
+  const CountedCall counted(calls_);
   const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
     return parts_.source.explain(question->node, question->request);
   };
   const Result<agent::ExplainReply> reply = co_await onPool(parts_.blocking, call);
-  --calls_;
   co_return reply ? jsonAnswer(explanationOf(*reply)) : errorAnswer(reply.error());
 }
 
@@ -333,16 +347,15 @@ ApiService::Awaited ApiService::change(http::Query query) {
   bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
   object["refused"] = nullptr;
   if (change->dry_run) co_return jsonAnswer(std::move(object));
-  if (calls_ >= kMaxCalls)
+  if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
   change->request.tenant = std::string(share->second.at("tenant").get_string());
   const std::string node(share->second.at("node").get_string());
-  ++calls_;
+  const CountedCall counted(calls_);
   const std::function<Result<void>()> call = [this, node, &change] {
     return parts_.source.change(node, change->request);
   };
   const Result<void> done = co_await onPool(parts_.blocking, call);
-  --calls_;
   if (!done)
     object["refused"] = bj::object{{"code", "conflict"}, {"message", done.error().message()}};
   co_return jsonAnswer(std::move(object));

@@ -82,10 +82,10 @@ class ApiService {
   RequestGuard guard_;
   StreamHub hub_;
   std::function<void()> session_opened_;
-  std::shared_ptr<const NodeView> view_ = std::make_shared<const NodeView>();
+  std::shared_ptr<const NodeView> view_;
   bool has_view_ = false;
   double loop_late_ms_ = -1;  // until it is measured
-  unsigned calls_ = 0;
+  std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
 };
 
 }  // namespace divvy::console

@@ -137,11 +137,12 @@ Result<ShareChange> readChange(std::string_view body) {
   const bj::value* target = object->if_contains("target");
   const bj::value* to = object->if_contains("to");
   if (target == nullptr || !target->is_object()) return bad("target", "{\"share\": ID}");
-  if (to == nullptr || !to->is_object()) return bad("to", "an object with memory, cores, priority");
+  if (to == nullptr || !to->is_object()) return bad("to", "an object with memory and cores, or with priority");
   const Result<std::optional<std::string>> share = textOf(target->get_object(), "share");
   if (!share) return share.error();
   if (!*share) return bad("target", "{\"share\": ID}");
-  known = checkMembers(to->get_object(), {"memory", "cores", "priority"});
+  known = what->value() == "resize" ? checkMembers(to->get_object(), {"memory", "cores"})
+                                    : checkMembers(to->get_object(), {"priority"});
   if (!known) return known.error();
   const Result<ShareTerms> terms = readTerms(to->get_object());
   if (!terms) return terms.error();

@@ -91,7 +91,10 @@ Result<std::vector<history::SeriesKey>> keysOf(const http::Query& query, const S
     const std::string metric = what->substr(at, end - at);
     const bool known = std::find(subject.metrics->begin(), subject.metrics->end(), metric) !=
                        subject.metrics->end();
-    if (!known || keys.size() == subject.metrics->size())
+    const bool again = std::any_of(keys.begin(), keys.end(), [&](const history::SeriesKey& key) {
+      return key.metric == metric;
+    });
+    if (!known || again)
       return Error{ErrorCode::kUsage, "what: accepted are, each once, with commas: " + all};
     keys.push_back({subject.kind, subject.object, metric});
     at = end + 1;
@@ -130,7 +133,7 @@ bj::array instantsOf(const std::vector<Instant>& times) {
 
 std::string csvField(const std::string& text) {
   // A leading sign would make a spreadsheet evaluate the field.
-  constexpr std::string_view formulas = "=+-@\t\r";
+  constexpr std::string_view formulas = "=+-@\t\r\n";
   const bool formula = !text.empty() && formulas.find(text.front()) != std::string_view::npos;
   std::string quoted = formula ? "\"'" : "\"";
   for (const char one : text) quoted += one == '"' ? std::string("\"\"") : std::string(1, one);

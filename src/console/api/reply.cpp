@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include "rows/json_text.h"
+
 namespace divvy::console {
 namespace {
 
@@ -46,7 +48,7 @@ http::Answer jsonAnswer(bj::object object, unsigned status) {
   object["server_time_ms"] = nowMs();
   http::Answer answer;
   answer.status = status;
-  answer.body = bj::serialize(object) + "\n";
+  answer.body = jsonText(std::move(object)) + "\n";
   answer.fields.set("Cache-Control", "no-store");
   return answer;
 }

@@ -1,5 +1,6 @@
 #include "api/request_guard.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "api/reply.h"
@@ -42,7 +43,10 @@ void RequestGuard::setPort(std::uint16_t port) {
 }
 
 std::optional<http::Answer> RequestGuard::refuse(const http::Query& query, bool changes) const {
-  if (!isOwnHost(query.header("Host"), port_))
+  const auto hosts = std::count_if(
+      query.fields.all().begin(), query.fields.all().end(),
+      [](const http::Field& field) { return http::equalNames(field.name, "Host"); });
+  if (hosts != 1 || !isOwnHost(query.header("Host"), port_))
     return errorAnswer(403, "forbidden",
                        "the request names another host; open the console as http://127.0.0.1:" +
                            std::to_string(port_) + base_path_);

@@ -15,6 +15,9 @@ namespace {
 
 namespace bj = boost::json;
 
+// Longer keys are ordered by their begin, so that a cursor fits into an address.
+constexpr std::size_t kMaxKey = 256;
+
 std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
   for (const std::string_view name : names) {
@@ -119,10 +122,22 @@ struct SortKey {
   std::string id;
 };
 
+// Cut to kMaxKey bytes, at the begin of a character.
+std::string cutKey(std::string text) {
+  std::size_t size = std::min(text.size(), kMaxKey);
+  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
+    --size;
+  text.resize(size);
+  return text;
+}
+
+// Lists and objects are ordered as their text.
 SortKey keyOf(const Row& row, std::string_view field) {
   const bj::value* value = row.if_contains(field);
   const bj::value* id = row.if_contains("id");
-  return {value == nullptr ? bj::value(nullptr) : *value, id == nullptr ? "" : shown(*id)};
+  SortKey key{value == nullptr ? bj::value(nullptr) : *value, id == nullptr ? "" : shown(*id)};
+  if (key.value.is_string() || key.value.is_structured()) key.value = cutKey(shown(key.value));
+  return key;
 }
 
 bool before(const SortKey& a, const SortKey& b, bool descending) {
@@ -130,20 +145,35 @@ bool before(const SortKey& a, const SortKey& b, bool descending) {
   return order == 0 ? a.id < b.id : order < 0;
 }
 
-std::string cursorOf(const SortKey& key) {
-  return toBase64(bj::serialize(bj::array{key.value, key.id}));
+// Base64 with other letters for those that mean something else in an address.
+void exchange(std::string& text, std::string_view from, std::string_view to) {
+  for (char& letter : text) {
+    const std::size_t at = from.find(letter);
+    if (at != std::string_view::npos) letter = to[at];
+  }
 }
 
-Result<SortKey> readCursor(const std::string& text) {
-  const Error bad{ErrorCode::kUsage, "after: not a cursor of this list; begin without it"};
+std::string cursorOf(const std::string& order, const SortKey& key) {
+  std::string text = toBase64(bj::serialize(bj::array{order, key.value, key.id}));
+  exchange(text, "+/=", "-_.");
+  return text;
+}
+
+Result<SortKey> readCursor(std::string text, const std::string& order) {
+  const Error bad{ErrorCode::kUsage,
+                  "after: not a cursor of this list in this order; begin without it"};
+  exchange(text, "-_.", "+/=");
   const std::optional<std::string> plain = fromBase64(text, Base64Space::kRefused);
   if (!plain) return bad;
   boost::system::error_code fault;
-  const bj::value pair = bj::parse(*plain, fault);
-  if (fault || !pair.is_array() || pair.get_array().size() != 2 ||
-      !pair.get_array()[1].is_string() || pair.get_array()[0].is_structured())
+  bj::parse_options options;
+  options.allow_invalid_utf8 = true;  // a row's text, as it is
+  const bj::value parsed = bj::parse(*plain, fault, {}, options);
+  const bj::array* parts = fault ? nullptr : parsed.if_array();
+  if (parts == nullptr || parts->size() != 3 || (*parts)[0] != bj::value(order) ||
+      (*parts)[1].is_structured() || !(*parts)[2].is_string())
     return bad;
-  return SortKey{pair.get_array()[0], std::string(pair.get_array()[1].get_string())};
+  return SortKey{(*parts)[1], std::string((*parts)[2].get_string())};
 }
 
 Row reduced(const Row& row, const std::vector<std::string>& fields) {
@@ -207,7 +237,7 @@ Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind&
   std::sort(found.begin(), found.end(), less);
   auto from = found.begin();
   if (!query.after.empty()) {
-    Result<SortKey> key = readCursor(query.after);
+    Result<SortKey> key = readCursor(query.after, query.order);
     if (!key) return key.error();
     from = std::upper_bound(found.begin(), found.end(),
                             std::pair<SortKey, const Row*>(std::move(*key), nullptr), less);
@@ -217,7 +247,7 @@ Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind&
   ListPage page;
   page.total = found.size();
   for (auto at = from; at != to; ++at) page.items.push_back(reduced(*at->second, query.fields));
-  if (to != found.end() && to != from) page.next = cursorOf(std::prev(to)->first);
+  if (to != found.end() && to != from) page.next = cursorOf(query.order, std::prev(to)->first);
   return page;
 }
 

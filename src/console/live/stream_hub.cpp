@@ -25,8 +25,8 @@ std::shared_ptr<http::Stream> StreamHub::add(const std::string& cookie,
     viewer.behind = !number || *number > log_.last();
     if (number && !viewer.behind) viewer.seen = *number;
   }
-  // The first bytes tell the browser that the stream is open.
-  static_cast<void>(viewer.stream->push("retry: 3000\n\n"));
+  // The first bytes tell the browser that the stream is open. A viewer that continues has a number.
+  static_cast<void>(viewer.stream->push(last_id.empty() ? log_.begin() : "retry: 3000\n\n"));
   viewers_.push_back(std::move(viewer));
   feed(viewers_.back());
   return viewers_.back().stream;

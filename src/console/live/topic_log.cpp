@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include "rows/json_text.h"
+
 namespace divvy::console {
 namespace {
 
@@ -58,12 +60,12 @@ void TopicLog::push(std::string_view topic, const std::string& event, const std:
 void TopicLog::append(const NodeView& before, const NodeView& after) {
   const auto send = [&](std::string_view topic, Delta delta) {
     if (delta.empty()) return;
-    const std::string data = bj::serialize(bj::object{{"topic", topic},
+    const std::string data = jsonText(bj::object{{"topic", topic},
                                                       {"data_time_ms", after.data_ms},
                                                       {"put", std::move(delta.put)},
                                                       {"drop", std::move(delta.drop)}});
     if (data.size() > kMaxDelta) {
-      push(topic, "resync", bj::serialize(bj::object{{"topic", topic}}));
+      push(topic, "resync", jsonText(bj::object{{"topic", topic}}));
     } else {
       push(topic, "delta", data);
     }
@@ -96,12 +98,16 @@ std::optional<std::uint64_t> TopicLog::numberOf(std::string_view id) const {
   return number;
 }
 
+std::string TopicLog::begin() const {
+  return "retry: 3000\nid: " + idOf(last_) + "\n\n";
+}
+
 std::string TopicLog::resync(std::string_view topic) const {
-  return message(idOf(last_), "resync", bj::serialize(bj::object{{"topic", topic}}));
+  return message(idOf(last_), "resync", jsonText(bj::object{{"topic", topic}}));
 }
 
 std::string TopicLog::end(std::string_view reason) {
-  return message("", "end", bj::serialize(bj::object{{"reason", reason}}));
+  return message("", "end", jsonText(bj::object{{"reason", reason}}));
 }
 
 }  // namespace divvy::console

@@ -43,6 +43,9 @@ class TopicLog {
   std::optional<std::uint64_t> numberOf(std::string_view id) const;
   std::uint64_t last() const { return last_; }
 
+  // Returns the first message of a stream: its number, so that a stream that ends before its first
+  // change is continued from here.
+  std::string begin() const;
   // Returns a message that tells a viewer to read a list again.
   std::string resync(std::string_view topic) const;
   // Returns the last message of a stream.

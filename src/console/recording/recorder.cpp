@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kPermilleOfPercent = 10;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr int kWhole = 1000;
+// The store removes objects that were not seen for long.
+constexpr std::chrono::hours kSeenAgain{1};
 
 std::uint64_t swappedOn(const agent::Snapshot& node, unsigned device) {
   std::uint64_t sum = 0;
@@ -150,7 +152,8 @@ void Recorder::recordUsage(const agent::Snapshot& node, history::Instant now) {
     const std::string id = shareId(node.node, tenant.id);
     const auto [at, is_new] = last_.try_emplace(id);
     const LastReading last = at->second;
-    at->second = {now, tenant.throttled_ms};
+    at->second.time = now;
+    at->second.throttled_ms = tenant.throttled_ms;
     const history::Span passed = now - last.time;
     if (is_new || passed.count() <= 0 || passed > history::CounterReadings::kMaxGap) continue;
     const std::uint64_t throttled =
@@ -183,12 +186,17 @@ void Recorder::recordEvents(const NodeReading& reading) {
 
 void Recorder::recordObjects(const agent::Snapshot& node, history::Instant now) {
   for (const agent::TenantView& tenant : node.tenants) {
-    const std::string id = shareId(node.node, tenant.id);
-    if (last_.contains(id)) continue;
+    const auto at = last_.find(shareId(node.node, tenant.id));
+    if (at == last_.end()) continue;
+    LastReading& last = at->second;
+    const std::string& name = tenant.name.empty() ? tenant.id : tenant.name;
+    if (last.name == name && now - last.name_seen < kSeenAgain) continue;
+    last.name = name;
+    last.name_seen = now;
     history::ObjectRecord object;
-    object.uid = id;
+    object.uid = at->first;
     object.kind = "share";
-    object.name = tenant.name.empty() ? tenant.id : tenant.name;
+    object.name = name;
     object.first_seen = object.last_seen = now;
     store_.see(std::move(object));
   }
@@ -207,8 +215,8 @@ void Recorder::record(const std::vector<NodeReading>& readings, history::Instant
     if (!reading.snapshot) continue;
     recordDevices(*reading.snapshot, samples);
     recordShares(*reading.snapshot, samples);
-    recordObjects(*reading.snapshot, now);
     recordUsage(*reading.snapshot, now);
+    recordObjects(*reading.snapshot, now);
     recordEvents(reading);
   }
   recordOverview(readings, samples);

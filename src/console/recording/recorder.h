@@ -30,6 +30,8 @@ class Recorder {
   struct LastReading {
     history::Instant time{};
     std::uint64_t throttled_ms = 0;
+    std::string name;                // as the store has it
+    history::Instant name_seen{};    // when the store was told so last
   };
   using Samples = std::vector<history::Sample>;
 

@@ -77,7 +77,7 @@ void addIdentity(Row& row, const agent::Snapshot& node, const agent::TenantView&
   row["state"] = tenant.state;
   row["priority"] = tenant.priority;
   row["note"] = tenant.note;
-  row["pid"] = tenant.pid;
+  row["pid"] = tenant.pid == 0 ? bj::value(nullptr) : bj::value(tenant.pid);
   row["processes"] = tenant.processes;
   row["created_ms"] = tenant.created * 1000;
   row["command"] = textsOf(tenant.command);

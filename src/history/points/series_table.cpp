@@ -76,7 +76,8 @@ bool SeriesTable::advance(Instant now, Batch& batch) {
       }
       closed_until_ = next;
     }
-    closeBoundaries(now, batch);
+    // Not `now`: a clock that went ahead must not make a series look old before it is written.
+    closeBoundaries(closed_until_, batch);
   }
   return true;
 }

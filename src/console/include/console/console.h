@@ -18,7 +18,7 @@
 namespace divvy::console {
 
 struct ConsoleOptions {
-  std::string host = "127.0.0.1";  // a loopback address
+  std::string host = "127.0.0.1";  // or "::1"
   std::uint16_t port = 9400;       // 0: any free port
   std::string base_path = "/";     // begins and ends with a slash
   std::chrono::milliseconds interval{1000};  // between two readings of the agents
@@ -38,7 +38,7 @@ class Console {
   // start, and each time that the present link was used.
   using ShowLink = std::function<void(const std::string& link)>;
 
-  // kUsage: the address is not a loopback address; kIo: it is not available; errors of the history
+  // kUsage: the address is not 127.0.0.1 or ::1; kIo: it is not available; errors of the history
   // (history/store.h).
   static Result<std::unique_ptr<Console>> start(boost::asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
