@@ -171,6 +171,20 @@ test("list.FilterAndSort_AreInTheAddress", async () => {
   await context.close();
 });
 
+test("list.HiddenColumn_StaysHidden", async () => {
+  const { page, context } = await openPage(browser, mock, { path: "shares" });
+  await settled(page);
+  await page.getByText("Columns", { exact: true }).first().click();
+  await page.getByLabel("Throttled").uncheck();
+  await page.keyboard.press("Escape");
+  await page.getByRole("columnheader", { name: "Throttled" }).waitFor({ state: "detached" });
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.getByRole("columnheader", { name: "Throttled" }).count(), 0);
+  assert.equal(await page.getByRole("columnheader", { name: "Limit" }).count(), 1);
+  await context.close();
+});
+
 test("list.TenThousandShares_AtMost60RowsInDocument", { timeout: 60_000 }, async (t) => {
   const many = await startMock({ shares: 10_000 });
   t.after(() => many.stop());
