@@ -56,8 +56,8 @@ test("stream.TwoTabs_ShareOne", async () => {
   const other = await openPage(browser, mock, { context, signIn: false });
   await other.page.goto(`${mock.url}devices`);
   await settled(other.page);
-  await page.waitForFunction(() => document.querySelector(".is-live"));
-  await other.page.waitForFunction(() => document.querySelector(".is-live"));
+  await page.waitForFunction(() => document.querySelector(".is-live"), null, { polling: 100 });
+  await other.page.waitForFunction(() => document.querySelector(".is-live"), null, { polling: 100 });
   await waitUntil(() => mock.streams.size === 1 && [...mock.streams][0].topics.includes("devices"));
   const text = () => other.page.locator(".table-row[data-row]").first().textContent();
   const before = await text();
@@ -181,7 +181,7 @@ test("list.HiddenColumn_StaysHidden", async () => {
   await page.reload();
   await settled(page);
   assert.equal(await page.getByRole("columnheader", { name: "Throttled" }).count(), 0);
-  assert.equal(await page.getByRole("columnheader", { name: "Limit" }).count(), 1);
+  assert.equal(await page.getByRole("columnheader", { name: "Limit", exact: true }).count(), 1);
   await context.close();
 });
 
