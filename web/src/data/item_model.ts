@@ -92,8 +92,13 @@ export class ItemModel<T> {
     }
     const row = delta.put?.find((value) => isRow(value) && value.id === this.id);
     if (!row) return;
-    if (this.state.value === "gone") this.readSoon();
-    else if (this.item.value) this.item.value = { ...this.item.value, ...(row as T) };
+    if (this.state.value === "gone" || !this.item.value) {
+      this.readSoon();
+      return;
+    }
+    // A row of the stream may have fewer members than the object; the others are read.
+    if (Object.keys(this.item.value).some((name) => !(name in (row as object)))) this.readSoon();
+    this.item.value = { ...this.item.value, ...(row as T) };
   }
 
   private readSoon(): void {

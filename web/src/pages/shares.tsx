@@ -28,7 +28,7 @@ function columns(): Column<Share>[] {
       csv: (row) => row.devices?.map((each) => each.id).join(" "),
     },
     {
-      key: "memory", title: t("column.memory_of_limit"), width: 104, narrow: 70, grow: 2, rank: 1, sort: "used_bytes",
+      key: "memory", title: t("column.memory_of_limit"), width: 112, narrow: 70, grow: 2, rank: 1, sort: "used_bytes",
       cell: (row) => (
         <Meter used={row.resident_bytes ?? row.used_bytes} allocated={row.limit_bytes} swapped={row.swapped_bytes}
           total={row.limit_bytes} label={meterLabel(row.used_bytes, row.limit_bytes, row.limit_bytes)} />

@@ -5,9 +5,10 @@ import { t, tOf } from "../core/i18n";
 import { deviceLink, shareLink } from "../core/paths";
 import { applyFix, commandOf } from "../core/request_options";
 import { type ApiFailure, apiPost, failureFrom, isAborted } from "../data/api";
+import { session } from "../data/session";
 import type { ExplainAnswer, ExplainRequest } from "../data/types";
 import { Icon } from "./icons";
-import { Failure, Loading } from "./states";
+import { Failure, Loading, Nothing } from "./states";
 import { CopyButton } from "./toolbar";
 import { Bytes, Name, NotKnown, Sentence } from "./values";
 
@@ -22,7 +23,9 @@ export function Explain({ request, onTry }: ExplainProps): JSX.Element {
   const [answer, setAnswer] = useState<ExplainAnswer | null>(null);
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const key = JSON.stringify(request);
+  const allowed = session.value?.can.plan ?? false;
   useEffect(() => {
+    if (!allowed) return;
     const abort = new AbortController();
     setFailure(null);
     apiPost<ExplainAnswer>("explain", request, abort.signal).then(setAnswer, (error) => {
@@ -31,11 +34,12 @@ export function Explain({ request, onTry }: ExplainProps): JSX.Element {
       setFailure(failureFrom(error));
     });
     return () => abort.abort();
-  }, [key]);
+  }, [key, allowed]);
+  if (!allowed) return <Nothing title={t("failure.forbidden")}>{t("explain.not_allowed")}</Nothing>;
   if (failure) return <Failure failure={failure} />;
   if (!answer) return <Loading rows={4} />;
   return (
-    <div class="explain" aria-live="polite">
+    <div class="explain">
       <Verdict answer={answer} />
       <DeviceTable answer={answer} />
       <Fixes answer={answer} request={request} onTry={onTry} />
@@ -54,7 +58,7 @@ function Verdict({ answer }: { answer: ExplainAnswer }): JSX.Element {
       : answer.impossible ? ["broken", "critical", t("explain.never")] as const
         : ["waiting", "warning", t("explain.waits")] as const;
   return (
-    <div class={`verdict tone-${tone}`}>
+    <div class={`verdict tone-${tone}`} role="status">
       <p class="verdict-title"><Icon name={icon} />{text}</p>
       {answer.summary && <p class="verdict-text"><Sentence text={answer.summary} /></p>}
     </div>

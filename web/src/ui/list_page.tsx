@@ -8,6 +8,7 @@ import { parseListQuery } from "../core/list_query";
 import { ListModel } from "../data/list_model";
 import { params } from "../data/router";
 import { useRevalidation } from "./fresh";
+import { useColumns } from "./columns";
 import { type Column, ListTable } from "./list_table";
 import { Failure, Freshness, Loading, Nothing } from "./states";
 import { CopyButton, FilterBox, type QuickFilter, QuickFilters, setFilters, Toolbar } from "./toolbar";
@@ -48,6 +49,7 @@ export function useListModel<T extends Row>(kind: string, defaultSort = "", with
 export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
   const model = useListModel<T>(props.kind, props.defaultSort, props.withRange);
   const rows = model.rows.value;
+  const { shown, menu } = useColumns(props.kind, props.columns);
   useEffect(() => props.onRows?.(rows), [rows]);
   const copy = (): string => csvText([
     props.columns.map((column) => column.title),
@@ -59,6 +61,7 @@ export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
         <h1>{props.title}</h1>
         {model.state.value === "ready" && <p class="count figure">{tn(props.count, model.total.value)}</p>}
         <span class="spring" />
+        {menu}
         <CopyButton text={copy} label={t("action.copy_csv")} />
       </header>
       <Toolbar>
@@ -67,7 +70,7 @@ export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
       </Toolbar>
       <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />
       <div class={props.side ? "split" : "whole"}>
-        <ListBody model={model} {...props} />
+        <ListBody model={model} {...props} columns={shown} />
         {props.side}
       </div>
     </div>

@@ -10,6 +10,7 @@ import { Icon } from "./icons";
 import { Ago, Name, Sentence } from "./values";
 
 export const kOldMs = 10_000;
+const kAgeStepMs = 5000; // a live region speaks at most this often
 
 export function Loading({ rows = 6 }: { rows?: number }): JSX.Element {
   return (
@@ -59,10 +60,10 @@ export function Freshness({ dataTime, sources }: FreshnessProps): JSX.Element | 
   const silent = sources.filter((source) => source.state !== "ok");
   if (age <= kOldMs && silent.length === 0 && connection.value !== "lost") return null;
   return (
-    <div class="notices" role="status">
-      {connection.value === "lost" && <p class="notice tone-broken"><Icon name="critical" />{t("fresh.lost")}</p>}
+    <div class="notices">
+      {connection.value === "lost" && <p class="notice tone-broken" role="status"><Icon name="critical" />{t("fresh.lost")}</p>}
       {age > kOldMs && (
-        <p class="notice tone-waiting"><Icon name="warning" />{t("fresh.old", { age: formatDuration(age) })}</p>
+        <p class="notice tone-waiting" role="status"><Icon name="warning" />{t("fresh.old", { age: formatDuration(Math.floor(age / kAgeStepMs) * kAgeStepMs) })}</p>
       )}
       {silent.map((source) => (
         <p class="notice tone-waiting" key={source.node}>

@@ -56,8 +56,8 @@ test("stream.TwoTabs_ShareOne", async () => {
   const other = await openPage(browser, mock, { context, signIn: false });
   await other.page.goto(`${mock.url}devices`);
   await settled(other.page);
-  await page.waitForFunction(() => document.querySelector(".is-live"));
-  await other.page.waitForFunction(() => document.querySelector(".is-live"));
+  await page.waitForFunction(() => document.querySelector(".is-live"), null, { polling: 100 });
+  await other.page.waitForFunction(() => document.querySelector(".is-live"), null, { polling: 100 });
   await waitUntil(() => mock.streams.size === 1 && [...mock.streams][0].topics.includes("devices"));
   const text = () => other.page.locator(".table-row[data-row]").first().textContent();
   const before = await text();
@@ -168,6 +168,20 @@ test("list.FilterAndSort_AreInTheAddress", async () => {
   await page.getByText("Nothing matches the filter").waitFor();
   await page.getByRole("button", { name: "Clear the filter" }).click();
   await settled(page);
+  await context.close();
+});
+
+test("list.HiddenColumn_StaysHidden", async () => {
+  const { page, context } = await openPage(browser, mock, { path: "shares" });
+  await settled(page);
+  await page.getByText("Columns", { exact: true }).first().click();
+  await page.getByLabel("Throttled").uncheck();
+  await page.keyboard.press("Escape");
+  await page.getByRole("columnheader", { name: "Throttled" }).waitFor({ state: "detached" });
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.getByRole("columnheader", { name: "Throttled" }).count(), 0);
+  assert.equal(await page.getByRole("columnheader", { name: "Limit", exact: true }).count(), 1);
   await context.close();
 });
 

@@ -44,7 +44,8 @@ export async function openPage(browser, mock, options = {}) {
 // The page shows its data: a heading, and no skeleton.
 export async function settled(page) {
   await page.locator("h1").first().waitFor();
-  await page.waitForFunction(() => document.querySelector(".loading, .table-row .skeleton") === null);
+  await page.waitForFunction(() => document.querySelector(".loading, .table-row .skeleton") === null, null,
+    { polling: 100 }); // not by frames: a busy machine may draw none for long
 }
 
 export { startMock };
