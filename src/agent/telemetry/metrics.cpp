@@ -139,7 +139,7 @@ constexpr Family<Whole> kTenants[] = {
      "this agent started",
      [](const Whole& whole) -> Value { return whole.tally.paused; }},
     {"divvy_tenant_throttled_seconds_total", "counter",
-     "Time in which it wanted to run and was held back",
+     "Time in which it wanted to run and was held back, since this agent started",
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that had to wait",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},
