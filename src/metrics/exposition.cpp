@@ -31,6 +31,22 @@ void escape(std::string_view value, bool quotes, std::string* out) {
   }
 }
 
+// Writes all labels but `omitted`.
+template <typename List>
+void writeLabels(const List& labels, std::string_view omitted, std::string* out) {
+  char before = '{';
+  for (const auto& [key, value] : labels) {
+    if (key == omitted) continue;
+    *out += before;
+    before = ',';
+    *out += key;
+    *out += "=\"";
+    escape(value, true, out);
+    *out += '"';
+  }
+  if (before == ',') *out += '}';
+}
+
 }  // namespace
 
 void Histogram::add(double seconds) {
@@ -60,49 +76,40 @@ void Exposition::family(std::string_view name, std::string_view type, std::strin
   name_ = name;
   head(name, type, help, &text_);
   old_name_ = deprecated_ ? public_names::oldMetricName(name) : std::string_view();
+  added_label_ = public_names::addedLabel(name);
   if (!old_name_.empty()) head(old_name_, type, "Deprecated, use " + name_, &old_text_);
 }
 
 template <typename List>
 void Exposition::begin(std::string_view name, const List& labels) {
   text_ += name;
-  sample_ = text_.size();
-  if (labels.size() > 0) {
-    char before = '{';
-    for (const auto& [key, value] : labels) {
-      text_ += before;
-      before = ',';
-      text_ += key;
-      text_ += "=\"";
-      escape(value, true, &text_);
-      text_ += '"';
-    }
-    text_ += '}';
-  }
+  writeLabels(labels, {}, &text_);
   text_ += ' ';
 }
 
-void Exposition::end(std::string_view value) {
+template <typename List>
+void Exposition::write(const List& labels, std::string_view value) {
+  begin(name_, labels);
   text_ += value;
   text_ += '\n';
   if (old_name_.empty()) return;
   old_text_ += old_name_;
-  old_text_.append(text_, sample_);
+  writeLabels(labels, added_label_, &old_text_);
+  old_text_ += ' ';
+  old_text_ += value;
+  old_text_ += '\n';
 }
 
 void Exposition::sample(const LabelList& labels, std::uint64_t value) {
-  begin(name_, labels);
-  end(std::to_string(value));
+  write(labels, std::to_string(value));
 }
 
 void Exposition::sample(Labels labels, double value) {
-  begin(name_, labels);
-  end(textOf(value));
+  write(labels, textOf(value));
 }
 
 void Exposition::sample(Labels labels, std::uint64_t value) {
-  begin(name_, labels);
-  end(std::to_string(value));
+  write(labels, std::to_string(value));
 }
 
 void Exposition::histogram(std::string_view name, std::string_view help, const Histogram& of) {

@@ -8,35 +8,42 @@ namespace {
 using enum NameKind;
 
 constexpr std::array kRenamed{
-    RenamedName{kAgentMetric, "divvy_card_info", "divvy_device_hardware_info"},
-    RenamedName{kAgentMetric, "divvy_card_xid_errors_total", "divvy_device_xid_errors_total"},
-    RenamedName{kAgentMetric, "divvy_card_memory_bytes", "divvy_device_memory_total_bytes"},
-    RenamedName{kAgentMetric, "divvy_card_memory_used_bytes", "divvy_device_memory_used_bytes"},
+    RenamedName{kAgentMetric, "divvy_card_info", "divvy_device_hardware_info", "node"},
+    RenamedName{kAgentMetric, "divvy_card_xid_errors_total", "divvy_device_xid_errors_total",
+                "node"},
+    RenamedName{kAgentMetric, "divvy_card_memory_bytes", "divvy_device_memory_total_bytes", "node"},
+    RenamedName{kAgentMetric, "divvy_card_memory_used_bytes", "divvy_device_memory_used_bytes",
+                "node"},
     RenamedName{kAgentMetric, "divvy_card_memory_promised_bytes",
-                "divvy_device_memory_limits_bytes"},
+                "divvy_device_memory_limits_bytes", "node"},
     RenamedName{kAgentMetric, "divvy_card_memory_guaranteed_bytes",
-                "divvy_device_memory_guaranteed_bytes"},
-    RenamedName{kAgentMetric, "divvy_card_memory_budget_bytes", "divvy_device_memory_budget_bytes"},
-    RenamedName{kAgentMetric, "divvy_card_overcommit_ratio", "divvy_device_overcommit_ratio"},
-    RenamedName{kAgentMetric, "divvy_card_pressure_ratio", "divvy_device_memory_pressure_ratio"},
-    RenamedName{kAgentMetric, "divvy_card_thrash_risk", "divvy_device_thrash_risk"},
-    RenamedName{kAgentMetric, "divvy_card_context_bytes", "divvy_device_context_bytes"},
+                "divvy_device_memory_guaranteed_bytes", "node"},
+    RenamedName{kAgentMetric, "divvy_card_memory_budget_bytes", "divvy_device_memory_budget_bytes",
+                "node"},
+    RenamedName{kAgentMetric, "divvy_card_overcommit_ratio", "divvy_device_overcommit_ratio",
+                "node"},
+    RenamedName{kAgentMetric, "divvy_card_pressure_ratio", "divvy_device_memory_pressure_ratio",
+                "node"},
+    RenamedName{kAgentMetric, "divvy_card_thrash_risk", "divvy_device_thrash_risk", "node"},
+    RenamedName{kAgentMetric, "divvy_card_context_bytes", "divvy_device_context_bytes", "node"},
     RenamedName{kAgentMetric, "divvy_card_compute_asked_ratio",
-                "divvy_device_compute_requested_ratio"},
-    RenamedName{kAgentMetric, "divvy_card_utilisation_ratio", "divvy_device_utilisation_ratio"},
+                "divvy_device_compute_requested_ratio", "node"},
+    RenamedName{kAgentMetric, "divvy_card_utilisation_ratio", "divvy_device_utilisation_ratio",
+                "node"},
     RenamedName{kAgentMetric, "divvy_card_foreign_utilisation_ratio",
-                "divvy_device_unmanaged_utilisation_ratio"},
-    RenamedName{kAgentMetric, "divvy_card_foreign_processes", "divvy_device_unmanaged_processes"},
+                "divvy_device_unmanaged_utilisation_ratio", "node"},
+    RenamedName{kAgentMetric, "divvy_card_foreign_processes", "divvy_device_unmanaged_processes",
+                "node"},
     RenamedName{kAgentMetric, "divvy_card_foreign_memory_bytes",
-                "divvy_device_unmanaged_memory_bytes"},
+                "divvy_device_unmanaged_memory_bytes", "node"},
     RenamedName{kAgentMetric, "divvy_card_graphics_memory_bytes",
-                "divvy_device_graphics_memory_bytes"},
-    RenamedName{kAgentMetric, "divvy_card_healthy", "divvy_device_hardware_healthy"},
-    RenamedName{kAgentMetric, "divvy_card_occupied", "divvy_device_unmanaged_use"},
-    RenamedName{kAgentMetric, "divvy_card_excluded", "divvy_device_excluded"},
-    RenamedName{kAgentMetric, "divvy_card_tenants", "divvy_device_running_tenants"},
+                "divvy_device_graphics_memory_bytes", "node"},
+    RenamedName{kAgentMetric, "divvy_card_healthy", "divvy_device_hardware_healthy", "node"},
+    RenamedName{kAgentMetric, "divvy_card_occupied", "divvy_device_unmanaged_use", "node"},
+    RenamedName{kAgentMetric, "divvy_card_excluded", "divvy_device_excluded", "node"},
+    RenamedName{kAgentMetric, "divvy_card_tenants", "divvy_device_running_tenants", "node"},
     RenamedName{kAgentMetric, "divvy_card_checkpointed_tenants",
-                "divvy_device_checkpointed_tenants"},
+                "divvy_device_checkpointed_tenants", "node"},
     RenamedName{kAgentMetric, "divvy_host_swap_promised_bytes", "divvy_host_swap_committed_bytes"},
     RenamedName{kAgentMetric, "divvy_tenant_allocations_short_total",
                 "divvy_tenant_allocations_device_full_total"},
@@ -141,6 +148,13 @@ std::string_view oldMetricName(std::string_view name) {
   for (const RenamedName& one : kRenamed)
     if ((one.kind == kAgentMetric || one.kind == kSchedulerMetric) && one.name == name)
       return one.old_name;
+  return {};
+}
+
+std::string_view addedLabel(std::string_view name) {
+  for (const RenamedName& one : kRenamed)
+    if ((one.kind == kAgentMetric || one.kind == kSchedulerMetric) && one.name == name)
+      return one.added_label;
   return {};
 }
 

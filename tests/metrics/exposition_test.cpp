@@ -26,15 +26,16 @@ TEST(Exposition, Families_NamedOnceValuesEscaped) {
 TEST(Exposition, DeprecatedNames_RenamedFamiliesWrittenTwice) {
   const auto write = [](Exposition out) {
     out.family("divvy_device_unmanaged_use", "gauge", "Use");
-    out.sample({{"device", "a"}}, std::uint64_t{1});
-    out.sample({{"device", "b"}}, 0.5);
+    out.sample({{"node", "n"}, {"device", "a"}}, std::uint64_t{1});
+    out.sample({{"node", "n"}, {"device", "b"}}, 0.5);
     out.family("divvy_tenant_info", "gauge", "Info");
     out.sample({}, std::uint64_t{1});
     return out.text();
   };
   const std::string present =
       "# HELP divvy_device_unmanaged_use Use\n# TYPE divvy_device_unmanaged_use gauge\n"
-      "divvy_device_unmanaged_use{device=\"a\"} 1\ndivvy_device_unmanaged_use{device=\"b\"} 0.5\n"
+      "divvy_device_unmanaged_use{node=\"n\",device=\"a\"} 1\n"
+      "divvy_device_unmanaged_use{node=\"n\",device=\"b\"} 0.5\n"
       "# HELP divvy_tenant_info Info\n# TYPE divvy_tenant_info gauge\ndivvy_tenant_info 1\n";
   EXPECT_EQ(write(Exposition()), present);
   EXPECT_EQ(write(Exposition(true)),
@@ -42,6 +43,19 @@ TEST(Exposition, DeprecatedNames_RenamedFamiliesWrittenTwice) {
                 "# HELP divvy_card_occupied Deprecated, use divvy_device_unmanaged_use\n"
                 "# TYPE divvy_card_occupied gauge\n"
                 "divvy_card_occupied{device=\"a\"} 1\ndivvy_card_occupied{device=\"b\"} 0.5\n");
+}
+
+// Prometheus knows a series by its labels: one more label would end the series at an upgrade.
+TEST(Exposition, OldNameWithOneLabel_HasNoneOfAddedOnes) {
+  Exposition out(true);
+  out.family("divvy_device_excluded", "gauge", "");
+  out.sample({{"node", "n"}}, std::uint64_t{1});
+  out.family("divvy_device_schedulable", "gauge", "");
+  out.sample({{"node", "n"}, {"device", "a"}}, std::uint64_t{1});
+  const std::string text = out.text();
+  EXPECT_NE(text.find("\ndivvy_card_excluded 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ndivvy_device_healthy{node=\"n\",device=\"a\"} 1\n"), std::string::npos)
+      << text;
 }
 
 TEST(Exposition, Histogram_BucketsAreCumulative) {

@@ -41,6 +41,9 @@ TEST(RenamedNames, Lookups_FindBothWays) {
   EXPECT_EQ(presentName(NameKind::kAgentMetric, "divvy_scheduler_kicks_total"), "");
   EXPECT_EQ(oldMetricName("divvy_device_unmanaged_use"), "divvy_card_occupied");
   EXPECT_EQ(oldMetricName("divvy_tenant_info"), "");
+  EXPECT_EQ(addedLabel("divvy_device_unmanaged_use"), "node");
+  EXPECT_EQ(addedLabel("divvy_device_schedulable"), "");
+  EXPECT_EQ(addedLabel("divvy_tenant_info"), "");
   EXPECT_EQ(oldAnnotationKey("divvy.dev/reservation"), "divvy.dev/plan");
   EXPECT_EQ(oldAnnotationKey("divvy.dev/plan"), "");
   EXPECT_EQ(oldAnnotationKey("use.divvy.dev/resize"), "use.divvy.dev/change");

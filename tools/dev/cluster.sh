@@ -8,7 +8,8 @@ BEFORE=${DIVVY_BEFORE:-HEAD~1}
 # Checks of a node that take long and have not failed for long: ./dev nightly has them (docs/development/ci.md).
 AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-given-again-once-it-is-quiet
   kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
-  kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin)
+  kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin
+  kubelet-an-upgrade-loses-no-series-alert-or-annotation)
 # How often the checks that kill do so; all that fit into a minute at night.
 KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither
@@ -248,7 +249,8 @@ cluster() {
   case "$command" in
     check)
       say "evaluating the policies"
-      (cd tests/cluster && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$(find_go)" test -p "$JOBS" -trimpath ./policies)
+      # What needs no cluster: before it is up.
+      (cd tests/cluster && CGO_ENABLED=0 GOFLAGS=-mod=readonly "$(find_go)" test -p "$JOBS" -trimpath ./policies ./upgrade)
       if ((kubelet)); then
         # A cluster of that one node: pods of other checks never end.
         "$program" up "${on[@]}"

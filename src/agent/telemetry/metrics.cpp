@@ -141,7 +141,7 @@ constexpr Family<Whole> kTenants[] = {
      "Seconds in which the tenant waited for its swapped-out memory, since this agent started",
      [](const Whole& whole) -> Value { return whole.tally.paused; }},
     {"divvy_tenant_throttled_seconds_total", "counter",
-     "Seconds in which the tenant waited at the launch gate",
+     "Seconds in which the tenant waited at the launch gate, since this agent started",
      [](const Whole& whole) -> Value { return number(whole.view.throttled_ms) * kMillisecond; }},
     {"divvy_tenant_launch_waits_total", "counter", "Launches that waited at the launch gate",
      [](const Whole& whole) -> Value { return number(whole.view.waits); }},

@@ -55,20 +55,22 @@ class Exposition {
   // A histogram has no old name.
   void histogram(std::string_view name, std::string_view help, const Histogram& of);
 
-  // The families under their present names, then those under old names.
+  // The families under their present names, then those under old names, with the labels that they
+  // had: another label would make another series of it.
   std::string text() const { return text_ + old_text_; }
 
  private:
   void head(std::string_view name, std::string_view type, std::string_view help, std::string* out);
   template <typename List = Labels>
   void begin(std::string_view name, const List& labels);
-  void end(std::string_view value);
+  template <typename List>
+  void write(const List& labels, std::string_view value);
 
   bool deprecated_;
   std::string text_, old_text_;
   std::string name_;
-  std::string old_name_;    // of the family; empty: it has none, or it is not wanted
-  std::size_t sample_ = 0;  // where the labels of the sample begin in text_
+  std::string old_name_;     // of the family; empty: it has none, or it is not wanted
+  std::string added_label_;  // of the family; samples under the old name do not have it
 };
 
 }  // namespace divvy::metrics

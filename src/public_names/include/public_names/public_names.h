@@ -20,11 +20,12 @@ enum class NameKind : std::uint8_t {
   kCommand,         // of `divvy`, with the program: "divvy resize"
 };
 
-// Both names are of static storage. Within a kind each name occurs once.
+// All strings are of static storage. Within a kind each name occurs once.
 struct RenamedName {
   NameKind kind;
   std::string_view old_name;
   std::string_view name;
+  std::string_view added_label = {};  // of a metric: samples under the old name do not have it
 };
 
 // In the order of the page.
@@ -34,6 +35,8 @@ std::span<const RenamedName> renamedNames();
 std::string_view presentName(NameKind kind, std::string_view old_name);
 // Returns the old name of a metric, of agent or scheduler; empty: it was not renamed.
 std::string_view oldMetricName(std::string_view name);
+// Returns the label of a metric that its samples did not have under the old name; empty: none.
+std::string_view addedLabel(std::string_view name);
 
 // Returns the old key of an annotation; empty: it was not renamed.
 std::string_view oldAnnotationKey(std::string_view key);
