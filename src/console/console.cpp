@@ -27,10 +27,11 @@ Result<void> checkLoopback(const std::string& host) {
   if (!fault && (address == asio::ip::make_address_v4("127.0.0.1") ||
                  address == asio::ip::make_address_v6("::1")))
     return {};
-  return Error{ErrorCode::kUsage,
-               "--listen " + host +
-                   ": accepted is a loopback address, 127.0.0.1 or ::1; a console without login must "
-                   "not be reached from other machines (forward the port with ssh -L)"};
+  return Error{
+      ErrorCode::kUsage,
+      "--listen " + host +
+          ": accepted is a loopback address, 127.0.0.1 or ::1; a console without login must "
+          "not be reached from other machines (forward the port with ssh -L)"};
 }
 
 http::Fields securityFields() {
@@ -114,9 +115,8 @@ class Console::Impl {
     options_.port = server_->port();
     api_.setPort(options_.port);
     watch_.emplace(executor_, [this](double late) { api_.setLateness(late * 1000); });
-    poller_.start(options_.interval, [this](const auto& before, const auto& now) {
-      api_.publish(*before, now);
-    });
+    poller_.start(options_.interval,
+                  [this](const auto& before, const auto& now) { api_.publish(*before, now); });
     asio::co_spawn(executor_, beat(ended_), rethrow);
     show_link_(link());
     return {};

@@ -103,9 +103,9 @@ void TenantManager::recover(const std::string& id) {
   if (record) {
     tenant->record = std::move(*record);
   } else if (record.error().code() != ErrorCode::kNotFound) {
-      log::warn("the record of a tenant is lost",
-                {{"tenant", id}, {"error", record.error().message()}});
-      // The operator may read the old record; a new one is written.
+    log::warn("the record of a tenant is lost",
+              {{"tenant", id}, {"error", record.error().message()}});
+    // The operator may read the old record; a new one is written.
     const std::string note = tenant->dir + "/tenant.json";
     static_cast<void>(std::rename(note.c_str(), (note + ".lost").c_str()));
   }

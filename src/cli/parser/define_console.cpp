@@ -12,8 +12,7 @@ void Grammar::addConsole() {
       ->add_option("--listen", text.listen,
                    "loopback address to serve; port 0: any free one [127.0.0.1:9400]")
       ->type_name("HOST:PORT");
-  console
-      ->add_option("--base-path", text.base_path, "path of the page, for a proxy in front [/]")
+  console->add_option("--base-path", text.base_path, "path of the page, for a proxy in front [/]")
       ->type_name("/PATH/");
   console
       ->add_option("--history", text.history,

@@ -12,9 +12,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "api/reply.h"
-#include "api/history_queries.h"
 #include "api/body_reader.h"
+#include "api/history_queries.h"
+#include "api/reply.h"
 
 namespace divvy::console {
 namespace {
@@ -129,8 +129,7 @@ void ApiService::addRead(std::vector<http::Route>& out, const std::string& path,
 }
 
 void ApiService::addList(std::vector<http::Route>& out, const List& list) {
-  const std::string path =
-      parts_.options.base_path + "api/v1/" + std::string(list.kind.name);
+  const std::string path = parts_.options.base_path + "api/v1/" + std::string(list.kind.name);
   const auto guarded = [this, list](auto answer) {
     return [this, list, answer](http::Query query) -> Awaited {
       std::variant<const Session*, http::Answer> found = guard_.session(query);
@@ -198,16 +197,15 @@ http::Answer ApiService::itemAnswer(const http::Query& query, const List& list) 
 }
 
 http::Answer ApiService::openSession(const http::Query& query) {
-  if (std::optional<http::Answer> refused = guard_.refuse(query, true))
-    return std::move(*refused);
+  if (std::optional<http::Answer> refused = guard_.refuse(query, true)) return std::move(*refused);
   boost::system::error_code fault;
   const bj::value body = bj::parse(query.body, fault);
   const bj::value* token =
       !fault && body.is_object() ? body.get_object().if_contains("token") : nullptr;
   if (token == nullptr || !token->is_string())
     return errorAnswer(400, "usage", "the body: accepted is {\"token\": \"...\"}");
-  const std::optional<std::string> cookie = sessions_.open(
-      std::string_view(token->get_string()), parts_.options.user, steadyMs());
+  const std::optional<std::string> cookie =
+      sessions_.open(std::string_view(token->get_string()), parts_.options.user, steadyMs());
   if (!cookie)
     return errorAnswer(401, "unauthenticated",
                        "this link was used or is not valid; open the link that divvy console "
@@ -308,11 +306,11 @@ http::Answer ApiService::aboutAnswer(const http::Query&, const Session&) {
       {"commit", options.commit},
       {"configuration", std::move(configuration)},
       {"health",
-       bj::object{{"loop_late_ms",
-                   loop_late_ms_ < 0 ? bj::value(nullptr) : bj::value(loop_late_ms_)},
-                  {"streams", hub_.size()},
-                  {"sessions", sessions_.size()},
-                  {"history", historyState(parts_.history, options.history_file.empty())}}},
+       bj::object{
+           {"loop_late_ms", loop_late_ms_ < 0 ? bj::value(nullptr) : bj::value(loop_late_ms_)},
+           {"streams", hub_.size()},
+           {"sessions", sessions_.size()},
+           {"history", historyState(parts_.history, options.history_file.empty())}}},
   });
 }
 

@@ -57,7 +57,7 @@ class ApiService {
   using Handler = http::Answer (ApiService::*)(const http::Query&, const Session&);
   struct List {
     ListKind kind;
-    Rows NodeView::* rows;
+    Rows NodeView::*rows;
   };
 
   void addRead(std::vector<http::Route>& out, const std::string& path, Handler handler);
@@ -84,7 +84,7 @@ class ApiService {
   std::function<void()> session_opened_;
   std::shared_ptr<const NodeView> view_;
   bool has_view_ = false;
-  double loop_late_ms_ = -1;  // until it is measured
+  double loop_late_ms_ = -1;                                         // until it is measured
   std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
 };
 

@@ -83,8 +83,7 @@ Result<ShareTerms> readTerms(const bj::object& object) {
   Result<void> read = parseMember(object, "memory", agent::parseMemoryAsk, terms.memory);
   if (read) read = parseMember(object, "priority", agent::parsePriority, terms.priority);
   if (!read) return read.error();
-  const Result<std::optional<unsigned>> cores =
-      numberOf(object, "cores", kWholePercent * kMaxGpus);
+  const Result<std::optional<unsigned>> cores = numberOf(object, "cores", kWholePercent * kMaxGpus);
   if (!cores) return cores.error();
   terms.cores = *cores;
   return terms;
@@ -137,7 +136,8 @@ Result<ShareChange> readChange(std::string_view body) {
   const bj::value* target = object->if_contains("target");
   const bj::value* to = object->if_contains("to");
   if (target == nullptr || !target->is_object()) return bad("target", "{\"share\": ID}");
-  if (to == nullptr || !to->is_object()) return bad("to", "an object with memory and cores, or with priority");
+  if (to == nullptr || !to->is_object())
+    return bad("to", "an object with memory and cores, or with priority");
   const Result<std::optional<std::string>> share = textOf(target->get_object(), "share");
   if (!share) return share.error();
   if (!*share) return bad("target", "{\"share\": ID}");
@@ -198,13 +198,10 @@ bj::object explanationOf(const agent::ExplainReply& reply) {
                                  {"name", victim.name},
                                  {"priority", victim.priority},
                                  {"memory_bytes", victim.memory.count}});
-  return {{"fits", reply.fits},
-          {"impossible", reply.impossible},
-          {"summary", reply.summary},
-          {"waiting", reply.waiting},
-          {"devices", std::move(devices)},
-          {"fixes", std::move(fixes)},
-          {"victims", std::move(victims)}};
+  return {
+      {"fits", reply.fits},           {"impossible", reply.impossible}, {"summary", reply.summary},
+      {"waiting", reply.waiting},     {"devices", std::move(devices)},  {"fixes", std::move(fixes)},
+      {"victims", std::move(victims)}};
 }
 
 }  // namespace divvy::console

@@ -39,8 +39,8 @@ Result<void> checkWords(const http::Query& query, const std::vector<std::string_
     if (std::find(accepted.begin(), accepted.end(), word.name) != accepted.end()) continue;
     std::string all;
     for (const std::string_view one : accepted) all += (all.empty() ? "" : ", ") + std::string(one);
-    return Error{ErrorCode::kUsage, "unknown query word \"" + word.name.substr(0, 64) +
-                                        "\"; accepted: " + all};
+    return Error{ErrorCode::kUsage,
+                 "unknown query word \"" + word.name.substr(0, 64) + "\"; accepted: " + all};
   }
   return {};
 }
@@ -165,12 +165,9 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
     series.push_back(bj::object{{"what", (*keys)[i].metric},
                                 {"mean", columnOf(table->columns[i].mean)},
                                 {"max", columnOf(table->columns[i].max)}});
-  return bj::object{{"from_ms", range->from_ms},
-                    {"to_ms", range->to_ms},
-                    {"tier", tierName(table->tier)},
-                    {"step_ms", table->step.count()},
-                    {"t_ms", instantsOf(table->times)},
-                    {"series", std::move(series)}};
+  return bj::object{{"from_ms", range->from_ms},        {"to_ms", range->to_ms},
+                    {"tier", tierName(table->tier)},    {"step_ms", table->step.count()},
+                    {"t_ms", instantsOf(table->times)}, {"series", std::move(series)}};
 }
 
 Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Query& query,
@@ -236,13 +233,12 @@ std::string usageTable(const std::vector<UsageSum>& sums) {
 bj::object historyState(const history::Store& store, bool in_memory) {
   const history::StoreStatus status = store.status();
   const history::OpenReport& opened = store.opened();
-  const bool damaged =
-      status.state == history::WriteState::kDamaged || !opened.damaged.empty();
-  const char* state = damaged                                             ? "damaged"
-                      : status.state == history::WriteState::kDiskFull    ? "full"
-                      : status.state != history::WriteState::kWriting     ? "failing"
-                      : in_memory                                         ? "memory"
-                                                                          : "ok";
+  const bool damaged = status.state == history::WriteState::kDamaged || !opened.damaged.empty();
+  const char* state = damaged                                          ? "damaged"
+                      : status.state == history::WriteState::kDiskFull ? "full"
+                      : status.state != history::WriteState::kWriting  ? "failing"
+                      : in_memory                                      ? "memory"
+                                                                       : "ok";
   std::string message = status.message;
   if (message.empty() && !opened.damaged.empty())
     message = "the history of before was damaged (" + opened.damaged + ") and is kept as " +
@@ -255,8 +251,7 @@ bj::object historyState(const history::Store& store, bool in_memory) {
                                       : bj::value(nullptr)},
           {"size_bytes", status.size.count},
           {"series", status.series},
-          {"dropped_points",
-           status.late_samples + status.future_samples + status.unknown_samples}};
+          {"dropped_points", status.late_samples + status.future_samples + status.unknown_samples}};
 }
 
 }  // namespace divvy::console

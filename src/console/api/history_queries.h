@@ -1,9 +1,9 @@
 // Answers from the history.
 #pragma once
 
+#include "base/result.h"
 #include "history/store.h"
 #include "http/query.h"
-#include "base/result.h"
 
 #include <boost/json/object.hpp>
 
@@ -21,7 +21,7 @@ Result<boost::json::object> seriesOf(const history::Store& store, const http::Qu
 // Sums of usage of one share or device.
 struct UsageSum {
   std::string key;
-  std::string name;  // as it was last known; empty: unknown
+  std::string name;                   // as it was last known; empty: unknown
   double device_hours = 0;            // device time used
   double allocated_device_hours = 0;  // the larger one of its parts of memory and compute
   double memory_byte_hours = 0;       // allocated

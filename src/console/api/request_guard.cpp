@@ -43,9 +43,9 @@ void RequestGuard::setPort(std::uint16_t port) {
 }
 
 std::optional<http::Answer> RequestGuard::refuse(const http::Query& query, bool changes) const {
-  const auto hosts = std::count_if(
-      query.fields.all().begin(), query.fields.all().end(),
-      [](const http::Field& field) { return http::equalNames(field.name, "Host"); });
+  const auto hosts =
+      std::count_if(query.fields.all().begin(), query.fields.all().end(),
+                    [](const http::Field& field) { return http::equalNames(field.name, "Host"); });
   if (hosts != 1 || !isOwnHost(query.header("Host"), port_))
     return errorAnswer(403, "forbidden",
                        "the request names another host; open the console as http://127.0.0.1:" +

@@ -33,8 +33,8 @@ bool has(const ListKind& kind, std::string_view field) {
 
 Error unknownField(const ListKind& kind, const std::string& word, std::string_view field) {
   return {ErrorCode::kUsage, word + ": " + std::string(kind.name) + " have no member \"" +
-                                 std::string(field.substr(0, 64)) + "\"; accepted: " +
-                                 joined(*kind.fields)};
+                                 std::string(field.substr(0, 64)) +
+                                 "\"; accepted: " + joined(*kind.fields)};
 }
 
 std::string_view bare(std::string_view order) {
@@ -85,9 +85,8 @@ bool matches(const Row& row, const ListKind& kind, const std::string& filter) {
     return contains(row.if_contains(field), text);
   }
   boost::algorithm::to_lower(text);
-  return std::any_of(kind.searched.begin(), kind.searched.end(), [&](std::string_view name) {
-    return contains(row.if_contains(name), text);
-  });
+  return std::any_of(kind.searched.begin(), kind.searched.end(),
+                     [&](std::string_view name) { return contains(row.if_contains(name), text); });
 }
 
 int kindRank(const bj::value& value) {
@@ -125,7 +124,8 @@ struct SortKey {
 // Cut to kMaxKey bytes, at the begin of a character.
 std::string cutKey(std::string text) {
   std::size_t size = std::min(text.size(), kMaxKey);
-  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
+  while (size > 0 && size < text.size() &&
+         (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
     --size;
   text.resize(size);
   return text;

@@ -15,19 +15,19 @@ namespace divvy::console {
 
 // A list and the members of its rows.
 struct ListKind {
-  std::string_view name;                          // "devices"
-  const std::vector<std::string_view>* fields;    // members, "id" among them
-  std::string_view order;                         // default: a member, "-" in front: descending
-  std::vector<std::string_view> searched;         // members that free text is looked up in
+  std::string_view name;                        // "devices"
+  const std::vector<std::string_view>* fields;  // members, "id" among them
+  std::string_view order;                       // default: a member, "-" in front: descending
+  std::vector<std::string_view> searched;       // members that free text is looked up in
 };
 
 // What a viewer asks of a list.
 struct ListQuery {
-  std::size_t limit = 100;             // 1 to kMaxRows
-  std::string after;                   // cursor of the page before; empty: the first page
-  std::string order;                   // member, "-" in front: descending
-  std::vector<std::string> filters;    // "member:text" or free text; all have to match
-  std::vector<std::string> fields;     // members of the answer beside "id"; empty: all
+  std::size_t limit = 100;           // 1 to kMaxRows
+  std::string after;                 // cursor of the page before; empty: the first page
+  std::string order;                 // member, "-" in front: descending
+  std::vector<std::string> filters;  // "member:text" or free text; all have to match
+  std::vector<std::string> fields;   // members of the answer beside "id"; empty: all
 };
 
 constexpr std::size_t kMaxRows = 500;

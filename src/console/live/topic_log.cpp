@@ -38,7 +38,7 @@ std::string message(const std::string& id, const std::string& event, const std::
 }  // namespace
 
 const std::vector<std::string_view>& topics() {
-  static const std::vector<std::string_view> names{"overview", "nodes",  "devices",
+  static const std::vector<std::string_view> names{"overview", "nodes",   "devices",
                                                    "shares",   "waiting", "events"};
   return names;
 }
@@ -61,9 +61,9 @@ void TopicLog::append(const NodeView& before, const NodeView& after) {
   const auto send = [&](std::string_view topic, Delta delta) {
     if (delta.empty()) return;
     const std::string data = jsonText(bj::object{{"topic", topic},
-                                                      {"data_time_ms", after.data_ms},
-                                                      {"put", std::move(delta.put)},
-                                                      {"drop", std::move(delta.drop)}});
+                                                 {"data_time_ms", after.data_ms},
+                                                 {"put", std::move(delta.put)},
+                                                 {"drop", std::move(delta.drop)}});
     if (data.size() > kMaxDelta) {
       push(topic, "resync", jsonText(bj::object{{"topic", topic}}));
     } else {

@@ -48,8 +48,8 @@ asio::awaitable<void> AgentPoller::follow(Ended ended, std::chrono::milliseconds
 
 void AgentPoller::take(const std::vector<NodeReading>& readings) {
   const history::Instant now = instantNow();
-  auto view = std::make_shared<const NodeView>(
-      builder_.build(readings, now.time_since_epoch().count()));
+  auto view =
+      std::make_shared<const NodeView>(builder_.build(readings, now.time_since_epoch().count()));
   recorder_.record(readings, now);
   publish_(view_, view);
   view_ = std::move(view);

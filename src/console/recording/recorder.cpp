@@ -50,16 +50,16 @@ std::int64_t sumOf(const agent::TenantView& tenant, Get get) {
 }  // namespace
 
 const std::vector<std::string_view>& deviceMetrics() {
-  static const std::vector<std::string_view> names{
-      "memory_used_bytes",    "memory_limits_bytes",    "memory_swapped_bytes",
-      "utilisation_permille", "compute_usage_permille", "tenants"};
+  static const std::vector<std::string_view> names{"memory_used_bytes",      "memory_limits_bytes",
+                                                   "memory_swapped_bytes",   "utilisation_permille",
+                                                   "compute_usage_permille", "tenants"};
   return names;
 }
 
 const std::vector<std::string_view>& shareMetrics() {
-  static const std::vector<std::string_view> names{
-      "memory_used_bytes",  "memory_resident_bytes", "memory_swapped_bytes",
-      "memory_limit_bytes", "usage_permille",        "throttled_permille"};
+  static const std::vector<std::string_view> names{"memory_used_bytes",    "memory_resident_bytes",
+                                                   "memory_swapped_bytes", "memory_limit_bytes",
+                                                   "usage_permille",       "throttled_permille"};
   return names;
 }
 
@@ -162,10 +162,9 @@ void Recorder::recordUsage(const agent::Snapshot& node, history::Instant now) {
       history::UsageInterval interval{id, share.uuid, 0, last.time, now};
       interval.promised_bytes = amount(share.limit);
       interval.used_bytes = amount(share.used);
-      interval.promised_compute_milli = std::min<std::int64_t>(
-          share.cores * kPermilleOfPercent, kWhole);
-      interval.device_ns =
-          std::max(share.got_permille, 0) * passed.count() * kNsPerMs / kWhole;
+      interval.promised_compute_milli =
+          std::min<std::int64_t>(share.cores * kPermilleOfPercent, kWhole);
+      interval.device_ns = std::max(share.got_permille, 0) * passed.count() * kNsPerMs / kWhole;
       interval.throttled_ms = amount(throttled);
       store_.addUsage(interval);
     }

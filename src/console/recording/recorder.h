@@ -30,8 +30,8 @@ class Recorder {
   struct LastReading {
     history::Instant time{};
     std::uint64_t throttled_ms = 0;
-    std::string name;                // as the store has it
-    history::Instant name_seen{};    // when the store was told so last
+    std::string name;              // as the store has it
+    history::Instant name_seen{};  // when the store was told so last
   };
   using Samples = std::vector<history::Sample>;
 
@@ -47,7 +47,7 @@ class Recorder {
 
   history::Store& store_;
   std::map<history::SeriesKey, history::SeriesId> ids_;
-  std::map<std::string, LastReading> last_;         // by share
+  std::map<std::string, LastReading> last_;          // by share
   std::map<std::string, history::Instant> devices_;  // last reading, by UUID
 };
 

@@ -38,24 +38,32 @@ Row waitingRow(const agent::Snapshot& node, const agent::QueuedView& queued, uns
 
 const std::vector<std::string_view>& nodeFields() {
   static const std::vector<std::string_view> fields{
-      "id",      "node",   "driver", "agent_pid", "host_reserve_bytes", "host_committed_bytes",
-      "loop_late_ms", "devices", "shares", "waiting",
+      "id",
+      "node",
+      "driver",
+      "agent_pid",
+      "host_reserve_bytes",
+      "host_committed_bytes",
+      "loop_late_ms",
+      "devices",
+      "shares",
+      "waiting",
   };
   return fields;
 }
 
 Row nodeRow(const agent::Snapshot& node) {
-  return Row{{"id", node.node},
-             {"node", node.node},
-             {"driver", node.driver},
-             {"agent_pid", node.agent_pid},
-             {"host_reserve_bytes", node.host_reserve},
-             {"host_committed_bytes", node.host_promised},
-             {"loop_late_ms",
-              node.loop_late_ms < 0 ? bj::value(nullptr) : bj::value(node.loop_late_ms)},
-             {"devices", node.devices.size()},
-             {"shares", node.tenants.size()},
-             {"waiting", node.queue.size()}};
+  return Row{
+      {"id", node.node},
+      {"node", node.node},
+      {"driver", node.driver},
+      {"agent_pid", node.agent_pid},
+      {"host_reserve_bytes", node.host_reserve},
+      {"host_committed_bytes", node.host_promised},
+      {"loop_late_ms", node.loop_late_ms < 0 ? bj::value(nullptr) : bj::value(node.loop_late_ms)},
+      {"devices", node.devices.size()},
+      {"shares", node.tenants.size()},
+      {"waiting", node.queue.size()}};
 }
 
 const std::vector<std::string_view>& eventFields() {
@@ -66,17 +74,17 @@ const std::vector<std::string_view>& eventFields() {
 }
 
 Row eventRow(const agent::Snapshot& node, const agent::EventView& event) {
-  return Row{{"id", shareId(node.node, std::to_string(node.agent_pid) + "-" +
-                                           std::to_string(event.seq))},
-             {"time_ms", event.time_ms},
-             {"node", node.node},
-             {"kind", event.kind},
-             {"share", event.tenant.empty() ? bj::value(nullptr)
-                                            : bj::value(shareId(node.node, event.tenant))},
-             {"name", event.name},
-             {"device", uuidOf(node, event.device)},
-             {"text", event.reason},
-             {"actor", event.by}};
+  return Row{
+      {"id", shareId(node.node, std::to_string(node.agent_pid) + "-" + std::to_string(event.seq))},
+      {"time_ms", event.time_ms},
+      {"node", node.node},
+      {"kind", event.kind},
+      {"share",
+       event.tenant.empty() ? bj::value(nullptr) : bj::value(shareId(node.node, event.tenant))},
+      {"name", event.name},
+      {"device", uuidOf(node, event.device)},
+      {"text", event.reason},
+      {"actor", event.by}};
 }
 
 }  // namespace divvy::console

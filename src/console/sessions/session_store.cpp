@@ -30,10 +30,9 @@ std::optional<std::string> SessionStore::open(std::string_view token, const std:
   if (!equalSecrets(token, link_)) return std::nullopt;
   link_ = secret();
   if (sessions_.size() >= kMax) {
-    const auto oldest =
-        std::min_element(sessions_.begin(), sessions_.end(), [](const auto& a, const auto& b) {
-          return a.second.began_ms < b.second.began_ms;
-        });
+    const auto oldest = std::min_element(
+        sessions_.begin(), sessions_.end(),
+        [](const auto& a, const auto& b) { return a.second.began_ms < b.second.began_ms; });
     sessions_.erase(oldest);
   }
   std::string cookie = secret();

@@ -13,9 +13,9 @@ namespace divvy::console {
 
 // A viewer's session. Only in memory: it ends with the process.
 struct Session {
-  std::string user;        // the person as changes name it
-  std::string way_in;      // "one-time-link"
-  std::string csrf;        // each request that changes something repeats it in a header
+  std::string user;    // the person as changes name it
+  std::string way_in;  // "one-time-link"
+  std::string csrf;    // each request that changes something repeats it in a header
   std::int64_t began_ms = 0;
 };
 

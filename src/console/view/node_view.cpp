@@ -20,7 +20,9 @@ void put(std::map<std::string, Row, std::less<>>& rows, Row row) {
 
 Row SourceState::row() const {
   return Row{{"node", node},
-             {"state", failure.empty() ? "ok" : reached ? "unreachable" : "never-reached"},
+             {"state", failure.empty() ? "ok"
+                       : reached       ? "unreachable"
+                                       : "never-reached"},
              {"since_ms", since_ms},
              {"message", failure}};
 }
@@ -54,9 +56,8 @@ void ViewBuilder::addRows(const agent::Snapshot& node, NodeView& view) const {
 NodeView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms) {
   for (const NodeReading& reading : readings) take(reading, now_ms);
   std::erase_if(known_, [&](const auto& entry) {
-    return std::none_of(readings.begin(), readings.end(), [&](const NodeReading& reading) {
-      return reading.node == entry.first;
-    });
+    return std::none_of(readings.begin(), readings.end(),
+                        [&](const NodeReading& reading) { return reading.node == entry.first; });
   });
   NodeView view;
   view.data_ms = data_ms_;

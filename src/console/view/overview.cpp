@@ -102,8 +102,9 @@ void findDevices(const agent::Snapshot& node, Attention& attention) {
                     link);
     if (device.thrash_risk)
       attention.add("warning", "thrash-risk",
-                    name + " swaps too often for the work that its tenants do; lower the memory "
-                           "limits or move a tenant",
+                    name +
+                        " swaps too often for the work that its tenants do; lower the memory "
+                        "limits or move a tenant",
                     link);
   }
 }
@@ -122,8 +123,8 @@ void findShares(const agent::Snapshot& node, Attention& attention) {
       attention.add("warning", "share-broken", name + " cannot be read: " + tenant.note, link);
     if (isIdle(tenant))
       attention.add("info", "idle-share",
-                    name + " has computed nothing for " +
-                        std::to_string(tenant.idle_s / 60) + " minutes; shrink or stop it",
+                    name + " has computed nothing for " + std::to_string(tenant.idle_s / 60) +
+                        " minutes; shrink or stop it",
                     link);
   }
 }
@@ -171,8 +172,8 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView
   for (const auto& [id, device] : view.devices) cells.push_back(cellOf(device));
   return Row{{"id", "overview"},
              {"funnel", funnelOf(funnel)},
-             {"overcommit", bj::object{{"limits_bytes", funnel.allocated},
-                                       {"physical_bytes", funnel.total}}},
+             {"overcommit",
+              bj::object{{"limits_bytes", funnel.allocated}, {"physical_bytes", funnel.total}}},
              {"shares", bj::object{{"running", counts.running},
                                    {"reserved", counts.reserved},
                                    {"idle", counts.idle},

@@ -18,9 +18,9 @@
 namespace divvy::console {
 
 struct ConsoleOptions {
-  std::string host = "127.0.0.1";  // or "::1"
-  std::uint16_t port = 9400;       // 0: any free port
-  std::string base_path = "/";     // begins and ends with a slash
+  std::string host = "127.0.0.1";            // or "::1"
+  std::uint16_t port = 9400;                 // 0: any free port
+  std::string base_path = "/";               // begins and ends with a slash
   std::chrono::milliseconds interval{1000};  // between two readings of the agents
   bool allow_changes = false;
   std::string history_file;  // empty: the history is kept in memory
