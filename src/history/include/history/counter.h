@@ -1,4 +1,4 @@
-// Counters of other processes, whose readings begin anew at 0 when the process restarts. Pure.
+// Counters of other processes. A reading begins at 0 again when the process restarts. Pure.
 #pragma once
 
 #include <cstdint>

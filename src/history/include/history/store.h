@@ -68,10 +68,10 @@ struct StoreStatus {
 class Store {
  public:
   // Opens or creates the store, and keeps it locked against other processes until its end.
-  // kUsage: the options are out of range; kUnavailable: another process has the file; the message
-  // names it; kUnsupported: a newer program wrote the file; kIo: the file cannot be opened or
+  // kUsage: the options are out of range. kUnavailable: another process has the file; the message
+  // names it. kUnsupported: a newer program wrote the file. kIo: the file cannot be opened or
   // created, or its folder is missing. A damaged file is moved aside to PATH.damaged-TIME and the
-  // store starts empty: opened() says so.
+  // store starts empty: opened() reports it.
   static Result<Store> open(StoreOptions options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -100,7 +100,7 @@ class Store {
   bool addUsage(const UsageInterval& interval);
   bool addDevice(const DeviceInterval& interval);
   // Calls `each` for the rows of [from_hour, to_hour), ascending by key, until it returns false.
-  // The rows contain what was added up to half a minute ago. `each` must not call the store.
+  // The rows contain amounts that are older than half a minute. `each` must not call the store.
   // Errors as read().
   Result<void> usage(std::int64_t from_hour, std::int64_t to_hour,
                      const std::function<bool(const UsageRow&)>& each) const;
@@ -112,7 +112,7 @@ class Store {
   // Returns a page of events, newest first; equal times by descending ID. Errors as read().
   Result<std::vector<StoredEvent>> events(const EventQuery& query) const;
 
-  // Keeps what is known of an object. Empty texts leave what is known.
+  // Keeps the names of an object. An empty text leaves the present one.
   void see(ObjectRecord object);
   // Return the objects of these UIDs, in any order; those that are not known are left out. Errors
   // as read().

@@ -93,7 +93,7 @@ struct DeviceInterval {
   Instant to{};
   std::int64_t memory_bytes = 0;
 };
-// Does the same as above for a device.
+// Divides an interval of a device.
 std::vector<DeviceHour> splitByHour(const DeviceInterval& interval);
 
 }  // namespace divvy::history

@@ -10,9 +10,9 @@
 
 namespace divvy::http {
 
-// The server writes Content-Length, Content-Type, Transfer-Encoding and Connection itself. Instead
-// of an answer that has one of them in `fields`, a name that is no token, or a value or type with a
-// control character (CR, LF), the server sends 500.
+// The server writes Content-Length, Content-Type, Transfer-Encoding and Connection itself. It sends
+// 500 instead of an answer with one of them in `fields`. It does the same for a name that is no
+// token, and for a value or type with a control character (CR, LF).
 //
 // An answer 200 to GET or HEAD with a field ETag becomes 304 without a body if the request's
 // If-None-Match has that tag. The body of an answer to HEAD is not sent, its length is.

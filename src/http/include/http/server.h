@@ -53,13 +53,12 @@ struct Listen {
 
 // Bounds:
 // - connections: 1,024; 128 idle ones of an address that are older than 2 s;
-// - streams: Listen; 64 KiB of each that are not sent (Stream). A stream counts as a connection
-//   that is not idle;
-// - time: 5 s each for a handshake and a header; Listen::transfer each for a body, a reply, and
-// each
-//   write of a stream;
-// - a header: 16 KiB (431); a body: what its route accepts (413); all bodies together: 64 MiB, or
-//   twice the largest (503);
+// - streams: Listen. 64 KiB of each that are not sent (Stream). A stream counts as a busy one.
+// - time: 5 s each for a handshake and a header.
+//   Listen::transfer each for a body, a reply, and each write of a stream.
+// - a header: 16 KiB (431).
+//   A body: the size that its route accepts (413).
+//   All bodies together: 64 MiB, or twice the largest (503).
 // - TLS handshakes: 20 a second of an address after its first 256, 200 a second of all after 1,024.
 //
 // At a bound the connection that was idle for longest is closed, never the newest. No client waits
