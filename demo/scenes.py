@@ -19,7 +19,8 @@ def play(stage, screen, console=False):
     opening(stage, screen)
     page = stage.console() if console else None
     if page:
-        screen.event(f"the console shows it live: {page.link}")
+        screen.event("the console shows it live; this link opens one session:")
+        screen.show(page.link)
     three_tenants(stage, screen)
     too_much(stage, screen)
     killed(stage, screen)
@@ -35,7 +36,8 @@ def play(stage, screen, console=False):
 def linger(stage, screen, page):
     """Keeps the console, and a tenant to look at, until Enter or Ctrl-C."""
     stage.tenant("visitor", GIB, "hold", str(GIB // 4)).line()
-    screen.say(f"The console stays until you press Enter: {page.newest()}")
+    screen.say("The console stays until you press Enter. This link opens one session:")
+    screen.show(page.newest())
     sys.stdin.readline()
 
 

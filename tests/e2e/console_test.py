@@ -11,7 +11,7 @@ import urllib.request
 
 from product import BOUND, GIB, MIB, SUCCESS, ProductTest, line_of, main, wait_until
 
-LINK = re.compile(r"(http://127\.0\.0\.1:\d+/)#token=([0-9a-f]{64})")
+LINK = re.compile(r"(http://127\.0\.0\.1:\d+/)#token=([0-9a-f]{32})")
 WRITTEN = 200  # seconds until the minute's points are in the file
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "history/counter.h"
 #include "rows/rows.h"
@@ -67,6 +68,15 @@ const std::vector<std::string_view>& overviewMetrics() {
   static const std::vector<std::string_view> names{"memory_used_bytes", "memory_limits_bytes",
                                                    "utilisation_permille", "tenants", "waiting"};
   return names;
+}
+
+// The agents report all events that they have at the first reading: a console before this one may
+// have kept them.
+Recorder::Recorder(history::Store& store) : store_(store) {
+  history::EventQuery newest;
+  newest.limit = 1;
+  const Result<std::vector<history::StoredEvent>> kept = store.events(newest);
+  if (kept && !kept->empty()) kept_until_ = kept->front().event.time;
 }
 
 void Recorder::put(Samples& samples, const char* kind, const std::string& object,
@@ -175,6 +185,7 @@ void Recorder::recordEvents(const NodeReading& reading) {
   for (const agent::EventView& event : reading.events) {
     history::Event kept;
     kept.time = history::Instant(history::Span(event.time_ms));
+    if (kept.time <= kept_until_) continue;
     kept.kind = event.kind;
     kept.object = event.tenant.empty() ? std::string() : shareId(reading.node, event.tenant);
     kept.actor = event.by;
@@ -203,9 +214,12 @@ void Recorder::recordObjects(const agent::Snapshot& node, history::Instant now) 
 
 // Shares that have ended are not looked at again.
 void Recorder::forgetOld(history::Instant now) {
-  std::erase_if(last_, [&](const auto& entry) {
-    return now - entry.second.time > history::CounterReadings::kMaxGap;
-  });
+  std::set<std::string, std::less<>> ended;
+  for (const auto& [share, last] : last_)
+    if (now - last.time > history::CounterReadings::kMaxGap) ended.insert(share);
+  if (ended.empty()) return;
+  std::erase_if(last_, [&](const auto& entry) { return ended.contains(entry.first); });
+  std::erase_if(ids_, [&](const auto& entry) { return ended.contains(entry.first.object); });
 }
 
 void Recorder::record(const std::vector<NodeReading>& readings, history::Instant now) {

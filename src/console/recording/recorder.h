@@ -21,7 +21,7 @@ const std::vector<std::string_view>& overviewMetrics();
 class Recorder {
  public:
   // `store` must outlive this object.
-  explicit Recorder(history::Store& store) : store_(store) {}
+  explicit Recorder(history::Store& store);
 
   void record(const std::vector<NodeReading>& readings, history::Instant now);
 
@@ -48,6 +48,7 @@ class Recorder {
   history::Store& store_;
   std::map<history::SeriesKey, history::SeriesId> ids_;
   std::map<std::string, LastReading> last_;          // by share
+  history::Instant kept_until_ = history::Instant::min();  // earlier events are in the store
   std::map<std::string, history::Instant> devices_;  // last reading, by UUID
 };
 

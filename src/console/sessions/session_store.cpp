@@ -13,7 +13,14 @@ bool equalSecrets(std::string_view one, std::string_view two) {
   return difference == 0;
 }
 
-SessionStore::SessionStore(Random random) : random_(std::move(random)), link_(secret()) {}
+namespace {
+
+constexpr std::size_t kLinkDigits = 32;
+
+}  // namespace
+
+SessionStore::SessionStore(Random random)
+    : random_(std::move(random)), link_(secret().substr(0, kLinkDigits)) {}
 
 std::string SessionStore::secret() const {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -28,7 +35,7 @@ std::string SessionStore::secret() const {
 std::optional<std::string> SessionStore::open(std::string_view token, const std::string& user,
                                               std::int64_t now_ms) {
   if (!equalSecrets(token, link_)) return std::nullopt;
-  link_ = secret();
+  link_ = secret().substr(0, kLinkDigits);
   if (sessions_.size() >= kMax) {
     const auto oldest = std::min_element(
         sessions_.begin(), sessions_.end(),

@@ -30,7 +30,8 @@ class SessionStore {
   using Random = std::function<std::string()>;
   explicit SessionStore(Random random);
 
-  // The token of the present link, 64 hexadecimal digits. It opens one session.
+  // The token of the present link, 32 hexadecimal digits, so that it fits a
+  // line of a terminal. It opens one session.
   const std::string& linkToken() const { return link_; }
 
   // Opens a session if `token` is that of the present link, and replaces the link. Returns the

@@ -116,7 +116,7 @@ TEST(SchedulerMetrics, DeprecatedNames_EachOldFamilyIsWritten) {
   const std::string text = exposition({}, seen(), {.deprecated = true});
   const std::string present = exposition({}, seen(), {});
   std::size_t renamed = 0;
-  for (const auto& [kind, old_name, name] : public_names::renamedNames()) {
+  for (const auto& [kind, old_name, name, added_label] : public_names::renamedNames()) {
     if (kind != public_names::NameKind::kSchedulerMetric) continue;
     const std::string type = "# TYPE " + std::string(old_name) + ' ';
     EXPECT_NE(text.find(type), std::string::npos) << old_name;
