@@ -60,6 +60,8 @@ export class ItemModel<T> {
     } catch (error) {
       if (isAborted(error) || abort.signal.aborted) return;
       this.fail(failureFrom(error));
+    } finally {
+      if (this.abort === abort) this.abort = null;
     }
   }
 
@@ -102,11 +104,13 @@ export class ItemModel<T> {
   }
 
   private readSoon(): void {
-    if (this.timer) return;
-    const wait = Math.max(100, kMinReadMs - (serverNow() - this.lastRead));
+    if (this.timer || this.state.value === "loading") return;
+    const wait = Math.max(500, kMinReadMs - (serverNow() - this.lastRead));
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      void this.read();
+      // A slow answer is waited for: to begin again each time would never end.
+      if (this.abort) this.readSoon();
+      else void this.read();
     }, wait);
   }
 }

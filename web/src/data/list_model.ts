@@ -132,7 +132,12 @@ export class ListModel<T extends Row> {
     if (this.relistTimer || this.paused.value || this.state.value === "loading") return;
     const pages = Math.floor(this.rows.value.length / kPageSize);
     const wait = Math.max(100, leastMs + pages * kRelistPerPageMs - (serverNow() - this.lastRead));
-    this.relistTimer = window.setTimeout(() => void this.read(false), wait);
+    this.relistTimer = window.setTimeout(() => {
+      this.relistTimer = 0;
+      // A slow answer is waited for: to begin again each time would never end.
+      if (this.abort) this.relistSoon(leastMs);
+      else void this.read(false);
+    }, Math.max(wait, 500));
   }
 }
 
