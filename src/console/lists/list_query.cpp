@@ -186,8 +186,57 @@ Row reduced(const Row& row, const std::vector<std::string>& fields) {
   return kept;
 }
 
+constexpr std::string_view kTime = "time_ms";
+
+Result<std::int64_t> readInstant(const std::string& word, const std::string& text) {
+  std::int64_t ms = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (fault != std::errc() || end != text.data() + text.size())
+    return Error{ErrorCode::kUsage, word + ": milliseconds since 1970"};
+  return ms;
+}
+
+// Reads a word that stands for one value of the query.
+Result<void> readWord(const ListKind& kind, const std::string& word, const std::string& text,
+                      ListQuery& query) {
+  if (word == "limit") {
+    const Result<std::size_t> limit = readLimit(text);
+    if (!limit) return limit.error();
+    query.limit = *limit;
+  } else if (word == "after") {
+    query.after = text;
+  } else if (word == "sort") {
+    if (!has(kind, bare(text))) return unknownField(kind, word, bare(text));
+    query.order = text;
+  } else if (word == "filter") {
+    if (query.filters.size() == kMaxFilters)
+      return Error{ErrorCode::kUsage, "filter: at most " + std::to_string(kMaxFilters)};
+    query.filters.push_back(text);
+  } else if (word == "fields") {
+    Result<std::vector<std::string>> fields = readFields(kind, text);
+    if (!fields) return fields.error();
+    query.fields = std::move(*fields);
+  } else if (has(kind, kTime) && (word == "from" || word == "to")) {
+    const Result<std::int64_t> ms = readInstant(word, text);
+    if (!ms) return ms.error();
+    (word == "from" ? query.from_ms : query.to_ms) = *ms;
+  } else {
+    return Error{ErrorCode::kUsage, "unknown query word \"" + word.substr(0, 64) +
+                                        "\"; accepted: limit, after, sort, filter, fields" +
+                                        (has(kind, kTime) ? ", from, to" : "")};
+  }
+  return {};
+}
+
+bool isInTime(const Row& row, const ListQuery& query) {
+  if (!query.from_ms && !query.to_ms) return true;
+  const auto ms = row.at(kTime).to_number<std::int64_t>();
+  return ms >= query.from_ms.value_or(ms) && ms < query.to_ms.value_or(ms + 1);
+}
+
 bool isAccepted(const ListKind& kind, const Row& row, const ListQuery& query) {
-  return std::all_of(query.filters.begin(), query.filters.end(),
+  return isInTime(row, query) &&
+         std::all_of(query.filters.begin(), query.filters.end(),
                      [&](const std::string& filter) { return matches(row, kind, filter); });
 }
 
@@ -198,27 +247,8 @@ Result<ListQuery> readListQuery(const ListKind& kind,
   ListQuery query;
   query.order = kind.order;
   for (const auto& [word, text] : words) {
-    if (word == "limit") {
-      const Result<std::size_t> limit = readLimit(text);
-      if (!limit) return limit.error();
-      query.limit = *limit;
-    } else if (word == "after") {
-      query.after = text;
-    } else if (word == "sort") {
-      if (!has(kind, bare(text))) return unknownField(kind, word, bare(text));
-      query.order = text;
-    } else if (word == "filter") {
-      if (query.filters.size() == kMaxFilters)
-        return Error{ErrorCode::kUsage, "filter: at most " + std::to_string(kMaxFilters)};
-      query.filters.push_back(text);
-    } else if (word == "fields") {
-      Result<std::vector<std::string>> fields = readFields(kind, text);
-      if (!fields) return fields.error();
-      query.fields = std::move(*fields);
-    } else {
-      return Error{ErrorCode::kUsage, "unknown query word \"" + word.substr(0, 64) +
-                                          "\"; accepted: limit, after, sort, filter, fields"};
-    }
+    const Result<void> read = readWord(kind, word, text, query);
+    if (!read) return read.error();
   }
   return query;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ struct ListQuery {
   std::string order;                 // member, "-" in front: descending
   std::vector<std::string> filters;  // "member:text" or free text; all have to match
   std::vector<std::string> fields;   // members of the answer beside "id"; empty: all
+  // Of a list with a member "time_ms": only rows of [from_ms, to_ms).
+  std::optional<std::int64_t> from_ms, to_ms;
 };
 
 constexpr std::size_t kMaxRows = 500;

@@ -47,9 +47,9 @@ class Recorder {
 
   history::Store& store_;
   std::map<history::SeriesKey, history::SeriesId> ids_;
-  std::map<std::string, LastReading> last_;          // by share
+  std::map<std::string, LastReading> last_;                // by share
   history::Instant kept_until_ = history::Instant::min();  // earlier events are in the store
-  std::map<std::string, history::Instant> devices_;  // last reading, by UUID
+  std::map<std::string, history::Instant> devices_;        // last reading, by UUID
 };
 
 }  // namespace divvy::console

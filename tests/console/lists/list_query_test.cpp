@@ -298,6 +298,24 @@ TEST(ReadListQuery, UnknownWordsAndValues_RefusedWithAccepted) {
   }
 }
 
+TEST(ReadListQuery, Times_OnlyOfListsThatHaveThem) {
+  EXPECT_FALSE(readListQuery(kThings, {{"from", "1"}}));
+  const std::vector<std::string_view> fields{"id", "time_ms"};
+  const ListKind events{"events", &fields, "-time_ms", {"id"}};
+  for (const char* bad : {"", "x", "1.5", "99999999999999999999"})
+    EXPECT_FALSE(readListQuery(events, {{"to", bad}})) << bad;
+  const Result<ListQuery> query = readListQuery(events, {{"from", "2"}, {"to", "4"}});
+  ASSERT_TRUE(query);
+  std::vector<Row> rows;
+  for (int ms = 1; ms <= 5; ++ms) rows.push_back(Row{{"id", std::to_string(ms)}, {"time_ms", ms}});
+  std::vector<const Row*> all;
+  for (const Row& row : rows) all.push_back(&row);
+  const Result<ListPage> page = selectPage(all, events, *query);
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->items.size(), 2u);
+  EXPECT_EQ(page->items[0].at("id").get_string(), "3");
+  EXPECT_EQ(page->items[1].at("id").get_string(), "2");
+}
 TEST(ReadListQuery, LongUnknownWord_MessageShort) {
   const std::string longest(16'000, 'a');
   for (const char* word : {"sort", "fields", longest.c_str()}) {

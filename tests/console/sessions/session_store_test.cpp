@@ -26,7 +26,7 @@ std::string openedAt(SessionStore& store, std::int64_t now_ms) {
 TEST(SessionStore, Link_OpensOneSessionAndIsReplaced) {
   SessionStore store(counting());
   const std::string link = store.linkToken();
-  EXPECT_EQ(link.size(), 64u);
+  EXPECT_EQ(link.size(), 32u);
   EXPECT_EQ(link.find_first_not_of("0123456789abcdef"), std::string::npos);
   const auto cookie = store.open(link, "ana", 5);
   ASSERT_TRUE(cookie);
