@@ -159,7 +159,7 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
   addRead(out, "stream", &ApiService::streamAnswer);
   addRead(out, "about", &ApiService::aboutAnswer);
   addList(out, {{"nodes", &nodeFields(), "node", {"node", "driver"}}, &NodeView::nodes});
-  addList(out, {{"devices", &deviceFields(), "id", {"uuid", "model", "node", "pool"}},
+  addList(out, {{"devices", &deviceFields(), "index", {"uuid", "model", "node", "pool"}},
                 &NodeView::devices});
   addList(out, {{"shares", &shareFields(), "name", {"name", "tenant", "node", "command", "note"}},
                 &NodeView::shares});

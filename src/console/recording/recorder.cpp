@@ -129,15 +129,14 @@ void Recorder::recordShares(const agent::Snapshot& node, Samples& samples) {
 }
 
 void Recorder::recordOverview(const std::vector<NodeReading>& readings, Samples& samples) {
-  std::int64_t used = 0, limits = 0, tenants = 0, waiting = 0, utilisation = 0;
-  bool known = false;
+  std::int64_t used = 0, limits = 0, tenants = 0, waiting = 0, utilisation = 0, known = 0;
   for (const NodeReading& reading : readings) {
     // A sum without one of its parts would look like a fall.
     if (!reading.snapshot) return;
     for (const agent::DeviceView& device : reading.snapshot->devices) {
       used += amount(device.used);
       limits += amount(device.promised);
-      known = known || device.utilisation >= 0;
+      known += device.utilisation >= 0 ? 1 : 0;
       utilisation += std::max(device.utilisation, 0) * kPermilleOfPercent;
     }
     tenants += static_cast<std::int64_t>(reading.snapshot->tenants.size());
@@ -148,7 +147,8 @@ void Recorder::recordOverview(const std::vector<NodeReading>& readings, Samples&
   put(samples, "overview", "all", "memory_limits_bytes", limits);
   put(samples, "overview", "all", "tenants", tenants);
   put(samples, "overview", "all", "waiting", waiting);
-  if (known) put(samples, "overview", "all", "utilisation_permille", utilisation);
+  // The mean of the devices.
+  if (known > 0) put(samples, "overview", "all", "utilisation_permille", utilisation / known);
 }
 
 void Recorder::recordUsage(const agent::Snapshot& node, history::Instant now) {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include <boost/json.hpp>
 
 #include "view/node_view.h"
@@ -66,6 +69,15 @@ bj::object cellOf(const Row& device) {
         "memory_used_bytes", "compute_requested_percent", "utilisation_percent", "tenants"})
     cell[name] = device.at(name);
   return cell;
+}
+
+// By node, then by index.
+bool isBefore(const Row* one, const Row* two) {
+  const auto key = [](const Row& row) {
+    return std::pair(std::string_view(row.at("node").get_string()),
+                     row.at("index").to_number<std::uint64_t>());
+  };
+  return key(*one) < key(*two);
 }
 
 // Findings, the severest first.
@@ -168,8 +180,11 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView
     findDevices(*node, attention);
     findShares(*node, attention);
   }
+  std::vector<const Row*> devices;
+  for (const auto& [id, device] : view.devices) devices.push_back(&device);
+  std::sort(devices.begin(), devices.end(), isBefore);
   bj::array cells;
-  for (const auto& [id, device] : view.devices) cells.push_back(cellOf(device));
+  for (const Row* device : devices) cells.push_back(cellOf(*device));
   return Row{{"id", "overview"},
              {"funnel", funnelOf(funnel)},
              {"overcommit",
