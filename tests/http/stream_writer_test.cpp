@@ -302,17 +302,6 @@ TEST_F(TlsStreamWriterTest, Pushed_ArrivesUntilClosed) {
   EXPECT_EQ(until("more"), "");
 }
 
-// A client that asks for new keys makes the server write while it only listens.
-TEST_F(TlsStreamWriterTest, KeysUpdated_StreamGoesOn) {
-  until("first\n\r\n");
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_EQ(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED), 1);
-    ASSERT_EQ(SSL_do_handshake(ssl_.get()), 1);
-    ASSERT_EQ(push("tick\n"), Stream::Push::kQueued);
-    ASSERT_TRUE(until("tick\n").ends_with("tick\n")) << i;
-  }
-}
-
 TEST_F(TlsStreamWriterTest, ClientGone_ApplicationTold) {
   until("first\n");
   client_->hangUp();
