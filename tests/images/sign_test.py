@@ -237,7 +237,7 @@ class Release(Signed):
             self.assertRegex(source["digest"]["gitCommit"], "^[0-9a-f]{40}$")
             self.assertTrue(packages)
             for package in packages:
-                self.assertRegex(package["uri"], r"^pkg:(deb/debian|golang)/\S+@")
+                self.assertRegex(package["uri"], r"^pkg:(deb/debian|golang|npm)/\S+@")
                 self.assertTrue(package["annotations"]["version"])
 
     def test_packages_in_the_image_have_checksums(self):
