@@ -206,6 +206,7 @@ TEST_F(ConnectionTimes, BodyNeverEnds_Closed) {
 TEST_F(ConnectionTimes, ReplyNotRead_Closed) {
   RawClient client(server_, 1, 4'096);
   client.send(request("GET /large"));
+  // The client reads nothing for three times the bound: that is the input of the test.
   std::this_thread::sleep_for(std::chrono::seconds(3));  // slow on purpose
   EXPECT_LT(client.all().size(), kLarge);
   EXPECT_TRUE(client.ended());

@@ -1,15 +1,12 @@
 #include <boost/json.hpp>
 
+#include "rows/json_text.h"
 #include "rows/rows.h"
 
 namespace divvy::console {
 namespace {
 
 namespace bj = boost::json;
-
-bj::value knownOrNull(int figure) {
-  return figure < 0 ? bj::value(nullptr) : bj::value(figure);
-}
 
 const agent::ShareView* shareOn(const agent::TenantView& tenant, unsigned device) {
   for (const agent::ShareView& share : tenant.shares) {

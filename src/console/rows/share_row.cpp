@@ -1,15 +1,12 @@
 #include <boost/json.hpp>
 
+#include "rows/json_text.h"
 #include "rows/rows.h"
 
 namespace divvy::console {
 namespace {
 
 namespace bj = boost::json;
-
-bj::value knownOrNull(int figure) {
-  return figure < 0 ? bj::value(nullptr) : bj::value(figure);
-}
 
 // An instant or a duration that does not apply is null.
 bj::value msOrNull(bool applies, std::uint64_t seconds) {

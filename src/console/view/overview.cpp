@@ -195,7 +195,8 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView
                                    {"throttled", counts.throttled},
                                    {"swapped", counts.swapped}}},
              {"waiting", view.waiting.size()},
-             {"never_fit", 0},
+             // The agent refuses such requests; a fault can make one of a waiting request.
+             {"never_fit", nullptr},
              {"devices", std::move(cells)},
              {"attention", attention.take()}};
 }
