@@ -110,6 +110,9 @@ class Console::Impl {
     listen.fields = securityFields();
     Result<std::unique_ptr<http::Server>> server =
         http::Server::start(executor_, listen, std::move(routes));
+    if (!server && server.error().code() == ErrorCode::kIo)
+      return Error{ErrorCode::kIo,
+                   server.error().message() + "; --listen 127.0.0.1:0 takes a free port"};
     if (!server) return server.error();
     server_ = std::move(*server);
     options_.port = server_->port();

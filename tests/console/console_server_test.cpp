@@ -311,6 +311,8 @@ TEST_F(ConsoleServer, PortInUse_Error) {
       [](const std::string&) {});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::kIo);
+  EXPECT_THAT(second.error().message(), HasSubstr("127.0.0.1:" + std::to_string(port_)));
+  EXPECT_THAT(second.error().message(), HasSubstr("--listen 127.0.0.1:0"));
 }
 
 // Hands out the answers of the agents after the gate.

@@ -238,6 +238,7 @@ class Deaths(ConsoleTest):
         tenant = self.working_tenant("train", "4Gi", GIB)
         console = self.console()
         share = wait_until(lambda: console.share("train"), "the console has the share")["id"]
+        self.assertEqual(self.history.stat().st_mode & 0o077, 0, "others can read the history")
         wait_until(lambda: console.call("session")["history"]["from_ms"], "a minute is in the file",
                    bound=WRITTEN)
         console.process.kill()

@@ -1,6 +1,7 @@
 // `divvy console`.
 #include <pwd.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -59,6 +60,8 @@ int console(const ConsoleOptions& options) {
     const Result<std::vector<NodeLink>> links = linkOrStart(options.sim);
     if (!links) return fail(links.error());
   }
+  // The history has names of shares: it is for this user only.
+  umask(S_IRWXG | S_IRWXO);
   makeFolder(options.history);
   asio::io_context loop{1};
   asio::signal_set signals(loop, SIGTERM, SIGINT);

@@ -74,7 +74,7 @@ class SeriesTable {
   void closeBoundaries(Instant now, Batch& batch);
   void closeHours(Instant now, Instant start, Batch& batch);
   void closeBlocks(Instant start, Batch& batch);
-  // Writes what is open and starts anew at an earlier time.
+  // Writes what is open and starts again at an earlier time.
   void rewind(Instant now, Batch& batch);
 
   std::map<SeriesKey, std::uint32_t> ids_;

@@ -86,7 +86,7 @@ TEST(ViewBuilder, AgentEnded_RowsDisappear) {
   EXPECT_TRUE(view.sources.empty());
   EXPECT_TRUE(view.shares.empty());
   EXPECT_TRUE(view.waiting.empty());
-  // It begins anew: nothing of before is left.
+  // It begins again: nothing of before is left.
   view = builder.build({failed("studio", "no answer")}, 4000);
   EXPECT_EQ(view.sources[0].row().at("state"), "never-reached");
 }

@@ -19,7 +19,7 @@ export function LoginPage(): JSX.Element {
     setBusy(true);
     await openSession(text ? tokenOf(text) : null);
     setBusy(false);
-    // A page that had a session before begins anew, with its stream.
+    // A page that had a session before begins again, with its stream.
     if (sessionState.value === "in") location.reload();
   };
   return (

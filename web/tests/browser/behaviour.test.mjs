@@ -292,7 +292,7 @@ test("planner.Fix_FillsTheForm", async () => {
 test("history.Drag_ZoomsInTheAddress", async () => {
   const { page, context, faults } = await openPage(browser, mock, { path: `devices/${mock.world.devices[0].id}` });
   await page.locator(".u-over").first().waitFor();
-  // In one step: the chart is drawn anew with each answer.
+  // In one step: the chart is drawn again with each answer.
   const box = await page.evaluate(() => {
     const plot = document.querySelector(".u-over");
     plot.scrollIntoView({ block: "center" });
