@@ -203,9 +203,9 @@ TEST_F(TenantResidencyTest, HugeByteCounts_DoNotOverflow) {
 
 // A tenant may fill all its slots: sums of sums took 3.2 s of the thread that also beats for every
 // tenant of the card. What is measured is the thread's own time, about 5 ms.
-// An observation for each pair of processes would make a tenant of 4,096 cost seconds. The costs are
-// compared within one run, so that neither a sanitizer nor a busy machine decides.
-TEST_F(TenantResidencyTest, EightTimesTheProcesses_CostIsNotSquared) {
+// An observation for each pair of processes would make a tenant of 4,096 cost seconds. The costs
+// are compared within one run, so that neither a sanitizer nor a busy machine decides.
+TEST_F(TenantResidencyTest, ManyProcesses_CostIsNotSquared) {
   const auto cost = [this] {
     auto cheapest = std::chrono::nanoseconds::max();
     for (int measurement = 0; measurement < 4; ++measurement) {
@@ -224,10 +224,10 @@ TEST_F(TenantResidencyTest, EightTimesTheProcesses_CostIsNotSquared) {
       swapper_.at(slot) = {100, 60, 20, slot % 7, 0, 0, 0, 0};
     }
   };
-  processes(ledger::kMaxSlots / 8);
+  processes(ledger::kMaxSlots / 32);
   const auto few = cost();
   processes(ledger::kMaxSlots);
-  EXPECT_LT(cost(), few * 24) << "linear is 8, squared is 64";
+  EXPECT_LT(cost(), few * 300) << "linear is 32, squared is 1024";
 }
 
 TEST_F(TenantResidencyTest, SwapWork_OnlySinceArrival) {
