@@ -50,8 +50,13 @@ struct SchedulingDryRun::Impl {
     gated_pods.setPod(asHeeded(pod), created);
   }
 
+  void forgetWaiting(const std::string& uid) {
+    for (auto& [gang, pods] : waiting) pods.erase(uid);
+    std::erase_if(waiting, [](const auto& gang) { return gang.second.empty(); });
+  }
+
   SchedulerCache& cache;
-  const Options options;
+  Options options;
   QueueTree queues;
   GatedPodQueue gated_pods;
   RunningPods running_pods;
@@ -92,6 +97,24 @@ void SchedulingDryRun::setBudget(kube::DisruptionBudget budget) {
   impl_->budgets.set(std::move(budget));
 }
 
+void SchedulingDryRun::removeQueue(const std::string& name) {
+  impl_->queues.remove(name);
+  impl_->gated_pods.reset();
+}
+
+void SchedulingDryRun::removeNamespace(const std::string& name) {
+  impl_->queues.removeNamespace(name);
+  impl_->gated_pods.reset();
+}
+
+void SchedulingDryRun::removeBudget(const std::string& uid) {
+  impl_->budgets.remove(uid);
+}
+
+void SchedulingDryRun::setNow(std::int64_t now) {
+  impl_->options.now = now;
+}
+
 void SchedulingDryRun::withoutQueues() {
   impl_->with_queues = false;
 }
@@ -106,6 +129,7 @@ Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& c
   const bool promised =
       kube::findRenamed(pod.meta.annotations, kReservationKey) != nullptr && !isGated(pod);
   const std::string gang = gangKeyOf(pod);
+  impl_->forgetWaiting(pod.meta.uid);
   if (!pod.node.empty() || pod.ended() || promised) {
     impl_->gated_pods.setPod(impl_->asHeeded(pod), created);
     impl_->gated_pods.reset();
@@ -117,6 +141,7 @@ Result<void> SchedulingDryRun::setPod(const kube::Pod& pod, const std::string& c
 
 void SchedulingDryRun::removePod(const std::string& uid) {
   leave(uid);
+  impl_->forgetWaiting(uid);
   impl_->gated_pods.removePod(uid);
   impl_->running_pods.remove(uid);
 }

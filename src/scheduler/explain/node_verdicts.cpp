@@ -93,6 +93,13 @@ std::string onNodes(const std::string& reason, std::size_t count) {
   return reason + " on " + std::to_string(count) + (count == 1 ? " node" : " nodes");
 }
 
+bool namesQuota(std::string_view reason) {
+  // Texts of ResourceQuotaTracker and QueueTree.
+  return reason.find("exceeding resource quota ") != std::string_view::npos ||
+         reason.find(" left of the limit of queue ") != std::string_view::npos ||
+         reason.find(" left of the guarantee of queue ") != std::string_view::npos;
+}
+
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most) {
   const Result<std::vector<engine::CompactRefusal>> briefs =

@@ -108,6 +108,60 @@ TEST_F(DryRunTest, QueueFull_PodGatedWithReason) {
   EXPECT_NE(why.find("no queue \"other\""), std::string::npos) << why;
 }
 
+TEST_F(DryRunTest, QueueRemoved_PodsOfItGated) {
+  node(cardsOn("n", 4));
+  forecast.setQueue(queueOf("q", {}, 1000));
+  EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "n");
+  forecast.removeQueue("q");
+  EXPECT_EQ(comes({gatedPod("b", {{kQueueKey, "q"}})}), "");
+  EXPECT_NE(why.find("no queue \"q\""), std::string::npos) << why;
+  forecast.removeQueue("q");
+  forecast.setQueue(queueOf("q", {}, 2000));
+  EXPECT_EQ(comes({gatedPod("c", {{kQueueKey, "q"}})}), "n") << why;
+  EXPECT_EQ(comes({gatedPod("d", {{kQueueKey, "q"}})}), "") << "a has its share still";
+}
+
+TEST_F(DryRunTest, ParentRemoved_ItsLimitGone) {
+  node(cardsOn("n", 4));
+  forecast.setQueue(queueOf("all", {}, 1000));
+  forecast.setQueue(queueOf("q", {}, {}, "all"));
+  EXPECT_EQ(comes({gatedPod("a", {{kQueueKey, "q"}})}), "n") << why;
+  EXPECT_EQ(comes({gatedPod("b", {{kQueueKey, "q"}})}), "");
+  EXPECT_NE(why.find("limit of queue all"), std::string::npos) << why;
+  forecast.setQueue(queueOf("q", {}, {}));
+  forecast.removeQueue("all");
+  EXPECT_EQ(comes({gatedPod("b", {{kQueueKey, "q"}})}), "n") << why;
+}
+
+TEST_F(DryRunTest, NamespaceRemoved_NoDefaultQueue) {
+  node(cardsOn("n", 4));
+  kube::Queue queue = queueOf("q", {}, 1000);
+  forecast.setQueue(queue);
+  kube::Meta lab;
+  lab.name = lab.uid = "lab";
+  lab.labels[kNamespaceQueueKey] = "q";
+  forecast.setNamespace(lab);
+  EXPECT_EQ(comes({gatedPod("a")}), "n") << why;
+  EXPECT_EQ(comes({gatedPod("b")}), "");
+  EXPECT_NE(why.find("limit of queue q"), std::string::npos) << why;
+  forecast.removeNamespace("lab");
+  EXPECT_EQ(comes({gatedPod("b")}), "n") << why;
+  forecast.setNamespace(lab);
+  EXPECT_EQ(comes({gatedPod("c")}), "");
+}
+
+TEST_F(DryRunTest, BudgetRemoved_ProtectsNoMore) {
+  node(cardsOn("n", 1));
+  bound(running("a", 1, "g"));
+  forecast.setBudget(budgetFor("g", 0));
+  EXPECT_TRUE(ends(running("high", 9)).node.empty());
+  forecast.removeBudget("other");
+  EXPECT_TRUE(ends(running("high", 9)).node.empty());
+  forecast.removeBudget("g");
+  EXPECT_EQ(ends(running("high", 9)).who.size(), 1u);
+  EXPECT_EQ(ends(running("high", 9)).budgeted, 0u);
+}
+
 TEST_F(DryRunTest, RunningPods_CountForTheirQueue) {
   node(cardsOn("n", 4));
   kube::Pod there = running("there", 0);

@@ -54,6 +54,11 @@ class SchedulingDryRun {
   void setQueue(kube::Queue queue);
   void setNamespace(const kube::Meta& meta);
   void setBudget(kube::DisruptionBudget budget);
+  void removeQueue(const std::string& name);
+  void removeNamespace(const std::string& name);
+  void removeBudget(const std::string& uid);
+  // Sets the instant of decisions; seconds since 1970.
+  void setNow(std::int64_t now);
   // For a caller that may not read queues: no queue limits a pod.
   void withoutQueues();
   // For a caller that may not read namespaces: a pod belongs to the queue that it names.

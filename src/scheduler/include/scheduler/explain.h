@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -52,5 +53,9 @@ std::string onNodes(const std::string& reason, std::size_t count);
 // beyond the first `most` are counted together. `containers`: names, init containers first.
 Result<std::string> summary(const SchedulerCache& cache, const engine::Request& request,
                             const std::vector<std::string>& containers, std::size_t most = 4);
+
+// Returns whether a pod waits by this reason because a ResourceQuota or the limit or guarantee of a
+// queue allows no more. `reason`: of a summary(), or of the status of a Queue.
+bool namesQuota(std::string_view reason);
 
 }  // namespace divvy::scheduler
