@@ -189,6 +189,28 @@ TEST_F(FakeApiTest, Create_TakesANameOnce) {
   EXPECT_EQ(api.paths("/api/v1/secrets"), std::vector<std::string>{secrets + "/s"});
 }
 
+TEST_F(FakeApiTest, DryRun_AnswersAndChangesNothing) {
+  const std::string path = "/api/v1/namespaces/lab/pods";
+  const Reply reply =
+      *send(Verb::kPost, path + "?dryRun=All", R"({"metadata":{"generateName":"new-"},"spec":{}})");
+  EXPECT_EQ(reply.status, 201u) << reply.body;
+  const json::value made = json::parse(reply.body);
+  EXPECT_EQ(made.at("metadata").at("name").as_string().find("new-"), 0u);
+  EXPECT_FALSE(made.at("metadata").at("uid").as_string().empty());
+  EXPECT_EQ(api.paths("/api/v1/pods").size(), 1u);
+}
+
+TEST_F(FakeApiTest, EventsOfOneSource_Listed) {
+  for (const char* source : {"divvy-scheduler", "kubelet"})
+    api.set(std::string("/api/v1/namespaces/lab/events/") + source,
+            json::object{{"source", json::object{{"component", source}}}});
+  const Reply reply = *send(Verb::kGet, "/api/v1/events?fieldSelector=source%3Ddivvy-scheduler");
+  ASSERT_EQ(reply.status, 200u) << reply.body;
+  const json::value list = json::parse(reply.body);
+  ASSERT_EQ(list.at("items").as_array().size(), 1u);
+  EXPECT_EQ(list.at("items").at(0).at("metadata").at("name"), "divvy-scheduler");
+}
+
 TEST_F(FakeApiTest, Watch_TellsOfChangesAndEndsWhenTooOld) {
   const std::string pods = "/api/v1/pods", query = "fieldSelector=metadata.name%3Dp";
   std::optional<Result<std::string>> listed;

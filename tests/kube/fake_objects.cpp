@@ -58,12 +58,14 @@ bool selected(const json::object& object, const std::string& selector) {
   const std::string field = selector.substr(0, equals), value = selector.substr(equals + 1);
   if (field == "metadata.name") return metaOf(object, "name") == value;
   if (field == "metadata.namespace") return metaOf(object, "namespace") == value;
+  if (field == "source") return textAt(object, {"source", "component"}) == value;
   return field == "spec.nodeName" && textAt(object, {"spec", "nodeName"}) == value;
 }
 
 bool knownSelector(const std::string& selector) {
   return selector.empty() || selector.starts_with("metadata.name=") ||
-         selector.starts_with("metadata.namespace=") || selector.starts_with("spec.nodeName=");
+         selector.starts_with("metadata.namespace=") || selector.starts_with("spec.nodeName=") ||
+         selector.starts_with("source=");
 }
 
 // A member as it was before: another part of the object's API writes it.
@@ -235,7 +237,9 @@ FakeReply FakeObjects::list(const Place& place, const FakeCall& call) const {
 
 FakeReply FakeObjects::create(const Place& place, FakeCall& call) {
   const json::value body = call.json();
-  const std::string name = textAt(body, {"metadata", "name"});
+  std::string name = textAt(body, {"metadata", "name"});
+  const std::string begin = textAt(body, {"metadata", "generateName"});
+  if (name.empty() && !begin.empty()) name = begin + std::to_string(version_);
   if (name.empty()) return failure(kMalformed, "BadRequest", "no metadata.name");
   Place at = place;
   at.name = name;
@@ -244,7 +248,9 @@ FakeReply FakeObjects::create(const Place& place, FakeCall& call) {
   json::object object = body.get_object();
   json::object& meta = metadata(object);
   if (!at.namespace_name.empty()) meta["namespace"] = at.namespace_name;
+  meta["name"] = name;
   meta["uid"] = "uid-of-" + name + '-' + std::to_string(version_ + 1);
+  if (parametersOf(call.query).contains("dryRun")) return {kCreated, json::serialize(object)};
   put(at, std::move(object));
   call.changed = true;
   return {kCreated, json::serialize(objects_[at.collection].at({at.namespace_name, name}))};

@@ -193,6 +193,7 @@ class Merged {
   Result<Access> chosen(const AccessWords& words) {
     const std::string context = words.context.empty() ? current() : words.context;
     Access access;
+    access.context = context;
     std::string cluster = words.cluster, user = words.user;
     if (!context.empty()) {
       const Result<Entry> found = named("contexts", "context", context);

@@ -41,6 +41,7 @@ struct Access {
   std::optional<ExecPlugin> exec;
   Impersonation as;
   std::string namespace_name = "default";
+  std::string context;  // name in the kubeconfig; empty: none
   friend bool operator==(const Access&, const Access&) = default;
 };
 
