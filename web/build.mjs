@@ -6,6 +6,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
+import { kExact, readTexts, textUses } from "./src/texts/uses.mjs";
 
 const kRoot = dirname(fileURLToPath(import.meta.url));
 const kKilo = 1024;
@@ -30,12 +31,40 @@ function gzip(bytes) {
   return packed;
 }
 
+// Texts take little: keys that the source names in full become short ones, and the Chinese texts are values in the
+// order of the English keys.
+const kFirstName = 360; // "a0" in base 36: names begin with a letter, so that an object keeps their order
+const packTexts = {
+  name: "pack-texts",
+  setup(step) {
+    const [english, chinese] = ["en", "zh"].map(readTexts);
+    const keys = Object.keys(english).sort();
+    const { counted, prefixes } = textUses();
+    const isPart = (key) => counted.has(key) || prefixes.some((prefix) => key.startsWith(prefix));
+    const short = new Map(keys.map((key, at) => [key, isPart(key) ? key : (at + kFirstName).toString(36)]));
+    step.onLoad({ filter: /[\\/]src[\\/].*\.tsx?$/ }, async ({ path }) => ({
+      loader: extension(path).slice(1),
+      contents: (await readFile(path, "utf8")).replace(kExact, (all, use, key) => (short.has(key) ? `${use}"${short.get(key)}"` : all)),
+    }));
+    step.onLoad({ filter: /[\\/]texts[\\/]en\.json$/ }, () => ({
+      loader: "json", contents: JSON.stringify(Object.fromEntries(keys.map((key) => [short.get(key), english[key]]))),
+    }));
+    step.onLoad({ filter: /[\\/]texts[\\/]zh\.json$/ }, ({ path }) => ({
+      resolveDir: dirname(path), loader: "js",
+      contents: `import en from "./en.json";
+const values = ${JSON.stringify(keys.map((key) => chinese[key] ?? english[key]))};
+export default Object.fromEntries(Object.keys(en).map((key, at) => [key, values[at]]));`,
+    }));
+  },
+};
+
 async function bundle() {
   const result = await build({
     absWorkingDir: kRoot, entryPoints: ["src/main.tsx", "src/styles/main.css"], outdir: "assets", outbase: "src",
     bundle: true, splitting: true, format: "esm", minify: true, write: false, metafile: true, charset: "utf8",
     target: ["chrome123", "firefox121", "safari17.5"], entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]",
-    assetNames: "[name]-[hash]", jsx: "automatic", jsxImportSource: "preact", legalComments: "none", logLevel: "warning",
+    assetNames: "[name]-[hash]", jsx: "automatic", jsxImportSource: "preact", plugins: [packTexts], legalComments: "none",
+    logLevel: "warning",
   });
   const files = result.outputFiles.map((file) => ({
     path: `assets/${file.path.split(/[\\/]assets[\\/]/).pop()}`, bytes: Buffer.from(file.contents),

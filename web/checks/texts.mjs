@@ -1,20 +1,10 @@
 // No text of the source is missing from texts/*.json, none is unused, and both languages have the same keys and
-// placeholders. A key is used by t("key"), by title: "key" typed TextKey, by tOf("prefix.") or by tn("key").
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+// placeholders. src/texts/uses.mjs says how a key is used.
+import { readTexts, textUses } from "../src/texts/uses.mjs";
 
-const kSource = join(dirname(fileURLToPath(import.meta.url)), "../src");
-const languages = Object.fromEntries(["en", "zh"].map((name) =>
-  [name, JSON.parse(readFileSync(join(kSource, `texts/${name}.json`), "utf8"))]));
-
-const sources = readdirSync(kSource, { recursive: true }).map(String).filter((path) => /\.tsx?$/.test(path))
-  .map((path) => readFileSync(join(kSource, path), "utf8")).join("\n");
-const all = (pattern) => [...sources.matchAll(pattern)].map((match) => match[1]);
-const exact = new Set([...all(/\bt\(\s*"([^"]+)"/g), ...all(/\btitle: "([a-z_]+\.[a-z_.-]+)"/g)]);
-const counted = [...all(/\btn\(\s*"([^"]+)"/g), ...all(/\bcount="([^"]+)"/g)];
-for (const key of counted) for (const end of [".one", ".other"]) exact.add(key + end);
-const prefixes = [...all(/\btOf\(\s*"([^"]+\.)"/g), ...all(/\bkind="([a-z_.]+)" value=/g).map((kind) => `${kind}.`)];
+const languages = Object.fromEntries(["en", "zh"].map((name) => [name, readTexts(name)]));
+const { exact: named, counted, prefixes } = textUses();
+const exact = new Set([...named, ...counted]);
 
 const faults = [];
 const placeholders = (text) => (text.match(/\{\w+\}/g) ?? []).sort().join(" ");

@@ -20,6 +20,11 @@ export function page(rows, query) {
   let found = rows;
   const fields = rows.length ? Object.keys(rows[0]) : null;
   for (const filter of query.getAll("filter")) {
+    const exact = /^([a-z_]+)=(.*)$/s.exec(filter);
+    if (exact) {
+      found = found.filter((row) => row[exact[1]] != null && String(row[exact[1]]) === exact[2]);
+      continue;
+    }
     const field = /^([a-z_]+):(.*)$/s.exec(filter);
     if (field && fields && !fields.includes(field[1])) throw new Refusal(400, "usage", `unknown field ${field[1]}; use one that is accepted`, fields);
     found = field ? found.filter((row) => textOf(row[field[1]]).includes(field[2].toLowerCase()))

@@ -1,12 +1,15 @@
 // The console's API without a cluster and without a device, for development and for the browser tests:
 //   node mock/server.mjs [--port 9400] [--out out] [--base /] [--shares 40] [--devices 8] [--changes] [--calm] [--still]
-// --calm: no faults, no odd names; --still: nothing changes by itself. Used by tests as startMock(options).
+//     [--cluster [--nodes 12] [--agentless] [--history]]
+// --calm: no faults, no odd names; --still: nothing changes by itself; --cluster: as in a cluster of --nodes nodes with
+// --devices devices each; --agentless: use is not known. Used by tests as startMock(options).
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { change, explain, page, Refusal, series } from "./answers.mjs";
+import { ClusterWorld } from "./cluster.mjs";
 import { World } from "./world.mjs";
 
 const kRoot = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -14,10 +17,9 @@ const kHeaders = {
   "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'",
   "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 };
-const kTopics = ["overview", "devices", "shares", "waiting", "events"];
 
 export async function startMock(options = {}) {
-  const mock = new Mock({ port: 0, base: "/", out: join(kRoot, "out"), shares: 40, devices: 8, ...options });
+  const mock = new Mock({ port: 0, base: "/", out: join(kRoot, "out"), shares: options.cluster ? 130 : 40, devices: 8, nodes: 12, ...options });
   await mock.start();
   return mock;
 }
@@ -25,7 +27,9 @@ export async function startMock(options = {}) {
 class Mock {
   constructor(options) {
     this.options = options;
-    this.world = new World({ shares: options.shares, devices: options.devices, faults: !options.calm });
+    const { shares, devices, nodes, calm, cluster, agentless } = options;
+    this.world = cluster ? new ClusterWorld({ shares, devices, nodes, faults: !calm, agents: !agentless }) : new World({ shares, devices, faults: !calm });
+    this.topics = ["overview", ...Object.keys(this.world.lists())];
     this.sessions = new Map();
     this.tokens = new Set();
     this.streams = new Set();
@@ -153,10 +157,9 @@ class Mock {
     const head = { server_time_ms: Date.now(), data_time_ms: this.dataTime(), sources: this.world.sources };
     const [kind, ...rest] = path.split("/");
     const id = rest.map(decodeURIComponent).join("/");
-    const lists = {
-      devices: () => this.world.devices, shares: () => this.world.shareRows(), waiting: () => this.world.waiting,
-      events: () => this.world.events, nodes: () => this.world.sources,
-    };
+    const own = this.world.answer(path, body);
+    if (own) return { ...head, ...own };
+    const lists = this.world.lists();
     if (lists[kind] && !id) return { ...head, ...page(lists[kind](), query) };
     if (lists[kind]) {
       const item = lists[kind]().find((row) => row.id === id);
@@ -198,20 +201,21 @@ class Mock {
   }
 
   sessionAnswer(session) {
-    const changes = Boolean(this.options.changes);
+    const { changes = false, cluster = false } = this.options;
     return {
-      user: "ana", mode: "local", way_in: "one-time-link", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0", node: "studio",
+      user: "ana", mode: cluster ? "cluster" : "local", way_in: "one-time-link", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0",
+      node: cluster ? "prod-eu" : "studio",
       can: { change: changes, plan: true },
       changes: { enabled: changes, how: "start the console with --allow-changes" },
-      history: { state: "ok", message: "", from_ms: this.world.started, to_ms: Date.now() }, poll_ms: 1000, base_path: this.options.base,
+      history: { state: cluster && !this.options.history ? "off" : "ok", message: "", from_ms: this.world.started, to_ms: Date.now() }, poll_ms: 1000, base_path: this.options.base,
     };
   }
 
   stream(query, response) {
     if (this.noStream) throw new Refusal(503, "unavailable", "64 streams are open; close another tab");
     const topics = (query.get("topics") ?? "").split(",");
-    const unknown = topics.find((topic) => !kTopics.includes(topic));
-    if (unknown !== undefined) throw new Refusal(400, "usage", `unknown topic ${unknown}`, kTopics);
+    const unknown = topics.find((topic) => !this.topics.includes(topic));
+    if (unknown !== undefined) throw new Refusal(400, "usage", `unknown topic ${unknown}`, this.topics);
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no" });
     response.write(": hello\n\n");
     const since = query.get("since");
@@ -243,8 +247,8 @@ function optionsOf(words) {
   const rest = [...words];
   while (rest.length > 0) {
     const name = rest.shift().replace(/^--/, "");
-    if (["changes", "calm", "still"].includes(name)) options[name] = true;
-    else options[name] = ["port", "shares", "devices"].includes(name) ? Number(rest.shift()) : rest.shift();
+    if (["changes", "calm", "still", "cluster", "agentless", "history"].includes(name)) options[name] = true;
+    else options[name] = ["port", "shares", "devices", "nodes"].includes(name) ? Number(rest.shift()) : rest.shift();
   }
   if (options.out) options.out = resolve(options.out);
   return options;

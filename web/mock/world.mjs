@@ -11,7 +11,7 @@ export const kTraps = [
   "line\nbreak\ttab", "=HYPERLINK(\"x\")", "<img src=x onerror=alert(2)>",
 ];
 
-function generator(seed) {
+export function generator(seed) {
   let state = seed >>> 0;
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -205,6 +205,16 @@ export class World {
     this.event("ended", share, `${share.name} ended`);
     changed?.dropped.push(id);
     changed?.shares.delete(id);
+  }
+
+  lists() {
+    return {
+      devices: () => this.devices, shares: () => this.shareRows(), waiting: () => this.waiting, events: () => this.events, nodes: () => this.sources,
+    };
+  }
+
+  answer() {
+    return undefined;
   }
 
   shareRows() {

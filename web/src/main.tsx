@@ -1,56 +1,38 @@
 // Start: language, theme, session, router; then the page that the address names.
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { startLanguage, t } from "./core/i18n";
+import { ApiFailure } from "./data/api";
 import { startClock } from "./data/clock";
 import { startLive } from "./data/live";
 import { place, startRouter } from "./data/router";
 import { endSession, openSession, sessionState, takeTokenFromAddress } from "./data/session";
-import { AboutPage } from "./pages/about";
-import { DevicePage } from "./pages/device";
-import { DevicesPage } from "./pages/devices";
-import { EventsPage } from "./pages/events";
 import { LoginPage } from "./pages/login";
 import { OverviewPage } from "./pages/overview";
-import { PlannerPage } from "./pages/planner";
-import { SharePage } from "./pages/share";
-import { SharesPage } from "./pages/shares";
-import { WaitingPage } from "./pages/waiting";
 import { startKeyboard } from "./ui/keyboard";
 import { Shell } from "./ui/shell";
-import { Loading, Nothing } from "./ui/states";
+import { Failure, Loading } from "./ui/states";
 import { startTheme } from "./ui/theme";
 
+let pages: typeof import("./pages/pages") | null = null;
+
+// All pages but the first one are loaded after it.
+function LazyPage(): JSX.Element {
+  const [failed, setFailed] = useState(false);
+  const [, setReady] = useState(false);
+  useEffect(() => void loadPages().then(() => setReady(true), () => setFailed(true)), []);
+  if (pages) return <pages.OtherPage />;
+  return <div class="page">{failed ? <Failure failure={new ApiFailure("unreachable", "", 0)} retry={() => location.reload()} /> : <Loading />}</div>;
+}
+
+async function loadPages(): Promise<void> {
+  pages ??= await import("./pages/pages");
+}
+
 function Page(): JSX.Element {
-  const { page, id } = place.value;
-  switch (page) {
-    case "overview":
-    case "login":
-      return <OverviewPage />;
-    case "devices":
-      return <DevicesPage />;
-    case "device":
-      return <DevicePage key={id} id={id} />;
-    case "shares":
-      return <SharesPage />;
-    case "share":
-      return <SharePage key={id} id={id} />;
-    case "waiting":
-      return <WaitingPage />;
-    case "planner":
-      return <PlannerPage />;
-    case "events":
-      return <EventsPage />;
-    case "about":
-      return <AboutPage />;
-    default:
-      return (
-        <div class="page">
-          <header class="page-head"><h1>{t("page.unknown")}</h1></header>
-          <Nothing title={t("page.unknown_why")}><a href="./">{t("overview.title")}</a></Nothing>
-        </div>
-      );
-  }
+  const { page } = place.value;
+  return page === "overview" || page === "login" ? <OverviewPage /> : <LazyPage />;
 }
 
 function App(): JSX.Element {
@@ -79,6 +61,7 @@ async function start(): Promise<void> {
   });
   const root = document.getElementById("root");
   if (root) render(<App />, root);
+  loadPages().catch(() => {}); // the page that needs them tries again
 }
 
 void start();

@@ -22,7 +22,8 @@ export function memoryBar(device: Device): MemoryBar {
   const promised = parts.reduce((sum, part) => sum + (part.limit_bytes ?? part.used_bytes ?? 0), 0);
   const resident = parts.reduce((sum, part) => sum + (part.resident_bytes ?? part.used_bytes ?? 0), 0);
   const total = device.memory_total_bytes ?? 0;
-  const otherBytes = device.memory_used_bytes == null ? 0 : Math.max(0, device.memory_used_bytes - resident);
+  const known = parts.every((part) => (part.resident_bytes ?? part.used_bytes) != null);
+  const otherBytes = device.memory_used_bytes == null || !known ? 0 : Math.max(0, device.memory_used_bytes - resident);
   const scaleBytes = Math.max(total, promised + otherBytes, 1);
   const permille = (bytes: number): number => (bytes / scaleBytes) * 1000;
   let start = 0;

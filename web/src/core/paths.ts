@@ -2,18 +2,27 @@
 
 export type PageName =
   | "overview" | "devices" | "device" | "shares" | "share" | "waiting" | "planner" | "events" | "about"
+  | "nodes" | "node" | "waiting-pod" | "workloads" | "workload" | "queues" | "queue" | "pools" | "teams" | "models"
   | "login" | "unknown";
+
+// Pages of a cluster; on one machine their addresses name no page.
+export const kClusterPages: readonly PageName[] = [
+  "nodes", "node", "waiting-pod", "workloads", "workload", "queues", "queue", "pools", "teams", "models",
+];
 
 export interface Place {
   page: PageName;
-  id: string; // of a device or share, else ""
+  id: string; // of a page of one object, else ""
 }
 
 const kPages: Record<string, PageName> = {
   "": "overview", devices: "devices", shares: "shares", waiting: "waiting", planner: "planner",
-  events: "events", about: "about", login: "login",
+  events: "events", about: "about", login: "login", nodes: "nodes", workloads: "workloads", queues: "queues",
+  pools: "pools", teams: "teams", models: "models",
 };
-const kItems: Record<string, PageName> = { devices: "device", shares: "share" };
+const kItems: Record<string, PageName> = {
+  devices: "device", shares: "share", nodes: "node", workloads: "workload", queues: "queue", waiting: "waiting-pod",
+};
 
 // The page of a URL's path; `basePath` begins and ends with a slash.
 export function placeOf(pathname: string, basePath: string): Place {
@@ -22,7 +31,9 @@ export function placeOf(pathname: string, basePath: string): Place {
   const head = parts[0] ?? "";
   if (parts.length <= 1) return { page: kPages[head] ?? "unknown", id: "" };
   const item = kItems[head];
-  return item ? { page: item, id: decodePart(parts.slice(1).join("/")) } : { page: "unknown", id: "" };
+  const id = decodePart(parts.slice(1).join("/"));
+  const isItem = item && (item !== "waiting-pod" || id.includes("/"));
+  return isItem ? { page: item, id } : { page: "unknown", id: "" };
 }
 
 function decodePart(text: string): string {
@@ -34,8 +45,18 @@ function decodePart(text: string): string {
 }
 
 // Links are relative to <base href>, so that one build serves any base path.
-export const deviceLink = (id: string): string => `devices/${encodeURIComponent(id)}`;
-export const shareLink = (id: string): string => `shares/${encodeURIComponent(id)}`;
+// An ID may have slashes: NAMESPACE/POD.
+export const idPath = (id: string): string => id.split("/").map(encodeURIComponent).join("/");
+export const deviceLink = (id: string): string => `devices/${idPath(id)}`;
+export const shareLink = (id: string): string => `shares/${idPath(id)}`;
+export const nodeLink = (id: string): string => `nodes/${idPath(id)}`;
+export const queueLink = (id: string): string => `queues/${idPath(id)}`;
+export const waitingLink = (id: string): string => `waiting/${idPath(id)}`;
+export const workloadLink = (namespace: string, owner: string): string => `workloads/${idPath(`${namespace}/${owner}`)}`;
+
+// A list with a filter.
+export const filteredLink = (list: string, ...filters: string[]): string =>
+  `${list}?${new URLSearchParams(filters.map((filter) => ["filter", filter]))}`;
 
 // A server's relative link, refused (null) where it could lead out of the console.
 export function safeLink(link: Maybe<string>): string | null {

@@ -11,6 +11,10 @@ export const session = signal<Session | null>(null);
 export const sessionState = signal<SessionState>("checking");
 export const signedOutReason = signal("");
 
+export const isCluster = (): boolean => session.value?.mode === "cluster";
+// In a cluster history may be off; on one machine its panel says so.
+export const hasHistory = (): boolean => !isCluster() || session.value?.history?.state !== "off";
+
 whenSessionEnds((reason) => {
   if (sessionState.value !== "out") endSession(reason);
 });

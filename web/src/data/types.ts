@@ -56,6 +56,7 @@ export interface Device {
   node: string;
   index: number;
   uuid?: string;
+  kind?: Maybe<string>;
   model?: Maybe<string>;
   pci?: Maybe<string>;
   numa?: Maybe<number>;
@@ -115,7 +116,14 @@ export interface Share {
   processes?: Maybe<number>;
   created_ms?: Maybe<number>;
   command?: Maybe<string[]>;
-  pod?: Maybe<{ namespace: string; name: string; container: string }>;
+  namespace?: Maybe<string>;
+  pod?: Maybe<string>;
+  container?: Maybe<string>;
+  owner?: Maybe<string>; // "Deployment/web"
+  queue?: Maybe<string>;
+  team?: Maybe<string>;
+  model_served?: Maybe<string>;
+  image?: Maybe<string>;
   limit_bytes?: Maybe<number>;
   guaranteed_bytes?: Maybe<number>;
   used_bytes?: Maybe<number>;
@@ -167,6 +175,10 @@ export interface Waiting {
   reason?: Maybe<string>;
   kind: string;
   since_ms?: Maybe<number>;
+  namespace?: Maybe<string>;
+  owner?: Maybe<string>;
+  queue?: Maybe<string>;
+  priority_value?: Maybe<number>;
 }
 
 export interface EventRow {
@@ -199,6 +211,8 @@ export interface Overview extends AnswerHead {
   shares?: Maybe<Record<string, Maybe<number>>>;
   waiting?: Maybe<number>;
   never_fit?: Maybe<number>;
+  nodes?: Maybe<number>;
+  waiting_kinds?: Maybe<Record<string, Maybe<number>>>;
   devices?: Device[];
   attention?: { severity: string; code: string; text: string; link?: Maybe<string> }[];
 }

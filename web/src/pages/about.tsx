@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t, tOf } from "../core/i18n";
 import { type ApiFailure, apiGet, failureFrom, isAborted } from "../data/api";
-import { session } from "../data/session";
+import { isCluster, session } from "../data/session";
 import type { About } from "../data/types";
 import { Failure, Loading } from "../ui/states";
 import { Ago, Bytes, Count, Duration, Facts, NotKnown } from "../ui/values";
@@ -40,7 +40,7 @@ function Versions({ about }: { about: About }): JSX.Element {
       <Facts facts={[
         { label: t("about.version"), value: about.version ?? <NotKnown /> },
         { label: t("about.commit"), value: about.commit ? <code>{about.commit.slice(0, 12)}</code> : <NotKnown /> },
-        { label: t("column.node"), value: current?.node ?? <NotKnown /> },
+        { label: isCluster() ? t("about.cluster") : t("column.node"), value: current?.node ?? <NotKnown /> },
         { label: t("about.user"), value: current?.user ?? <NotKnown /> },
         { label: t("about.way_in"), value: tOf("way_in.", current?.way_in) || <NotKnown /> },
         { label: t("about.changes"), value: current?.changes.enabled ? t("value.on") : t("value.off") },

@@ -1,17 +1,23 @@
 // One device: its shares as a bar, whose turn it is, history, links, events.
 import type { JSX } from "preact";
 import { t, tOf } from "../core/i18n";
-import { shareLink } from "../core/paths";
+import { filteredLink, shareLink } from "../core/paths";
 import { formatBytes, formatPercent } from "../core/units";
+import { hasHistory, isCluster } from "../data/session";
 import type { Device, Part } from "../data/types";
 import { DeviceBar } from "../ui/bars";
+import { column, partColumns, statedColumns } from "../ui/cells";
 import { RecentEvents } from "../ui/event_list";
 import { type ChartPlan, History } from "../ui/history";
 import { Icon } from "../ui/icons";
 import { ItemPage } from "../ui/item_page";
+import type { Column } from "../ui/list_table";
+import { RowTable } from "../ui/short_list";
 import { Nothing } from "../ui/states";
-import { Bytes, Count, Duration, type Fact, Facts, Name, NotKnown, Percent, Permille, State } from "../ui/values";
+import { Bytes, Count, Duration, type Fact, Facts, Name, NodeName, NotKnown, Percent, Permille, State } from "../ui/values";
 import { modelText } from "./devices";
+
+const kMaxParts = 50; // shares of a device that are listed
 
 export function DevicePage({ id }: { id: string }): JSX.Element {
   return (
@@ -26,7 +32,7 @@ export function DevicePage({ id }: { id: string }): JSX.Element {
         <p class="lead">
           <State kind="device.state" value={device.state} />
           {device.state_reason && <span>{device.state_reason}</span>}
-          <span class="muted">{t("column.node")} <Name text={device.node} /></span>
+          <NodeName node={device.node} />
         </p>
       )}
       body={(device) => <Content device={device} />} />
@@ -50,8 +56,8 @@ function Content({ device }: { device: Device }): JSX.Element {
         <Facts facts={deviceFacts(device)} />
         <Topology device={device} />
       </section>
-      <History of={`device:${device.id}`} charts={charts(device)} />
-      <RecentEvents filter={`device:${device.id}`} />
+      {hasHistory() && <History of={`device:${device.id}`} charts={charts(device)} />}
+      {!isCluster() && <RecentEvents filter={`device:${device.id}`} />}
     </>
   );
 }
@@ -94,7 +100,8 @@ function deviceFacts(device: Device): Fact[] {
     { label: t("fact.thrash"), value: device.thrash_risk == null ? <NotKnown /> : device.thrash_risk ? t("value.yes") : t("value.no") },
     { label: t("fact.numa"), value: <Count value={device.numa} /> },
   ];
-  if (device.pool) facts.push({ label: t("fact.pool"), value: <Name text={device.pool} /> });
+  if (device.kind) facts.push({ label: t("column.kind"), value: <Name text={device.kind} /> });
+  if (device.pool) facts.push({ label: t("fact.pool"), value: isCluster() ? <a href={filteredLink("pools", `name=${device.pool}`)}><Name text={device.pool} /></a> : <Name text={device.pool} /> });
   facts.push({ label: t("fact.pci"), value: device.pci ? <code>{device.pci}</code> : <NotKnown /> });
   facts.push({ label: t("fact.uuid"), value: <code class="wrap">{device.uuid ?? device.id}</code>, wide: true });
   return facts;
@@ -103,45 +110,23 @@ function deviceFacts(device: Device): Fact[] {
 function Parts({ device }: { device: Device }): JSX.Element {
   if (device.parts == null) return <Nothing title={t("value.not_known")}>{t("device.parts_unknown")}</Nothing>;
   if (device.parts.length === 0) return <Nothing title={t("device.no_parts")}>{t("device.no_parts_why")}</Nothing>;
-  return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-labelledby="parts-title">
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">{t("column.share")}</th>
-            <th scope="col">{t("column.priority")}</th>
-            <th scope="col" class="amount">{t("column.used")}</th>
-            <th scope="col" class="amount">{t("column.resident")}</th>
-            <th scope="col" class="amount">{t("column.swapped")}</th>
-            <th scope="col" class="amount">{t("column.limit")}</th>
-            <th scope="col" class="amount">{t("column.cores_of_device")}</th>
-            <th scope="col" class="amount">{t("column.got_of_device")}</th>
-          </tr>
-        </thead>
-        <tbody>{device.parts.slice(0, 50).map((part) => <PartRow key={part.share} part={part} turn={part.share === device.turn_tenant} />)}</tbody>
-      </table>
-    </div>
-  );
-}
-
-function PartRow({ part, turn }: { part: Part; turn: boolean }): JSX.Element {
-  return (
-    <tr>
-      <th scope="row">
+  const rows = device.parts.slice(0, kMaxParts).map((part) => ({ ...part, id: part.share }));
+  const columns: Column<Part & { id: string }>[] = [
+    {
+      key: "share", title: t("column.share"), width: 0, rank: 1,
+      cell: (part) => (
         <span class="part-cell">
           <a href={shareLink(part.share)}><Name text={part.name || part.share} /></a>
-          {turn && <span class="turn-sign" title={t("device.has_turn")}><Icon name="turn" /><span class="sr-only">{t("device.has_turn")}</span></span>}
+          {part.share === device.turn_tenant && (
+            <span class="turn-sign" title={t("device.has_turn")}><Icon name="turn" /><span class="sr-only">{t("device.has_turn")}</span></span>
+          )}
         </span>
-      </th>
-      <td>{part.priority ? tOf("priority.", part.priority) : <NotKnown />}</td>
-      <td class="amount"><Bytes value={part.used_bytes} /></td>
-      <td class="amount"><Bytes value={part.resident_bytes} /></td>
-      <td class="amount"><Bytes value={part.swapped_bytes} /></td>
-      <td class="amount"><Bytes value={part.limit_bytes} /></td>
-      <td class="amount"><Percent value={part.cores_percent} /></td>
-      <td class="amount"><Permille value={part.usage_permille} /></td>
-    </tr>
-  );
+      ),
+    },
+    column("text", "priority", t("column.priority"), 1, { cell: (part) => (part.priority ? tOf("priority.", part.priority) : <NotKnown />) }),
+    ...partColumns<Part & { id: string }>(),
+  ];
+  return <RowTable rows={rows} label={t("shares.title")} columns={statedColumns(columns, rows)} />;
 }
 
 function Topology({ device }: { device: Device }): JSX.Element | null {

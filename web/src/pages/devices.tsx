@@ -1,18 +1,21 @@
 // The list of devices.
 import type { JSX } from "preact";
-import { t } from "../core/i18n";
-import { deviceLink } from "../core/paths";
+import { t, tOf } from "../core/i18n";
+import { deviceLink, nodeLink } from "../core/paths";
+import { isCluster } from "../data/session";
 import type { Device } from "../data/types";
-import { computeLabel, Meter, meterLabel } from "../ui/bars";
+import { computeLabel, Meter } from "../ui/bars";
+import { column, memoryColumn } from "../ui/cells";
 import { ListPage } from "../ui/list_page";
 import type { Column } from "../ui/list_table";
-import { Bytes, Count, Name, NotKnown, Percent, Permille, State } from "../ui/values";
+import { Name, NotKnown, State } from "../ui/values";
 
 export function modelText(device: Device): string {
   return (device.model ?? "").replace(/^NVIDIA /, "");
 }
 
-function columns(): Column<Device>[] {
+export function deviceColumns(): Column<Device>[] {
+  const cluster = isCluster();
   return [
     {
       key: "device", title: t("column.device"), width: 150, narrow: 112, grow: 3, rank: 1, sort: "index",
@@ -24,36 +27,17 @@ function columns(): Column<Device>[] {
       ),
       csv: (row) => row.id,
     },
-    {
-      key: "node", title: t("column.node"), width: 90, grow: 1, rank: 6, sort: "node",
-      cell: (row) => <Name text={row.node} />, csv: (row) => row.node,
-    },
+    column("text", "node", t("column.node"), cluster ? 2 : 6, { width: 90, link: cluster ? (row) => nodeLink(row.node) : undefined }),
     {
       key: "state", title: t("column.state"), width: 96, narrow: 18, wordless: true, rank: 1, sort: "state",
       cell: (row) => <State kind="device.state" value={row.state} reason={row.state_reason} />,
       csv: (row) => row.state,
     },
-    {
-      key: "memory", title: t("column.memory"), width: 100, narrow: 72, grow: 2, rank: 1, sort: "memory_used_bytes",
-      cell: (row) => (
-        <Meter used={row.memory_used_bytes} allocated={row.memory_limits_bytes} total={row.memory_total_bytes}
-          label={meterLabel(row.memory_used_bytes, row.memory_limits_bytes, row.memory_total_bytes)} level />
-      ),
-      csv: (row) => row.memory_used_bytes,
-    },
-    {
-      key: "used", title: t("column.used"), width: 76, rank: 2, amount: true, sort: "memory_used_bytes",
-      cell: (row) => <Bytes value={row.memory_used_bytes} />,
-      csv: (row) => row.memory_used_bytes,
-    },
-    {
-      key: "limits", title: t("column.allocated"), width: 84, rank: 4, amount: true, sort: "memory_limits_bytes",
-      cell: (row) => <Bytes value={row.memory_limits_bytes} />, csv: (row) => row.memory_limits_bytes,
-    },
-    {
-      key: "total", title: t("column.total"), width: 84, rank: 5, amount: true, sort: "memory_total_bytes",
-      cell: (row) => <Bytes value={row.memory_total_bytes} />, csv: (row) => row.memory_total_bytes,
-    },
+    ...(cluster ? [column<Device>("text", "pool", t("column.pool"), 6, { width: 80 })] : []),
+    memoryColumn(t("column.memory")),
+    column("bytes", "memory_used_bytes", t("column.used"), 2, { key: "used", width: 76 }),
+    column("bytes", "memory_limits_bytes", t("column.allocated"), 4, { key: "limits", width: 84 }),
+    column("bytes", "memory_total_bytes", t("column.total"), 5, { key: "total", width: 84 }),
     {
       key: "compute", title: t("column.compute"), width: 100, grow: 1, rank: 4, sort: "utilisation_percent",
       cell: (row) => (
@@ -62,34 +46,19 @@ function columns(): Column<Device>[] {
       ),
       csv: (row) => row.compute_requested_percent,
     },
-    {
-      key: "utilisation", title: t("column.busy"), width: 56, rank: 3, amount: true, sort: "utilisation_percent",
-      cell: (row) => <Percent value={row.utilisation_percent} />, csv: (row) => row.utilisation_percent,
-    },
-    {
-      key: "tenants", title: t("column.shares"), width: 56, rank: 5, amount: true, sort: "tenants",
-      cell: (row) => <Count value={row.tenants} />, csv: (row) => row.tenants,
-    },
-    {
-      key: "swapped", title: t("column.swapped"), width: 80, rank: 7, amount: true, sort: "memory_swapped_bytes",
-      cell: (row) => <Bytes value={row.memory_swapped_bytes} />, csv: (row) => row.memory_swapped_bytes,
-    },
-    {
-      key: "pressure", title: t("column.pressure"), width: 70, rank: 8, amount: true, sort: "memory_pressure_permille",
-      cell: (row) => <Permille value={row.memory_pressure_permille} />, csv: (row) => row.memory_pressure_permille,
-    },
+    column("percent", "utilisation_percent", t("column.busy"), 3, { key: "utilisation", width: 56 }),
+    column("count", "tenants", t("column.shares"), 5, { width: 56 }),
+    column("bytes", "memory_swapped_bytes", t("column.swapped"), 7, { key: "swapped" }),
+    column("permille", "memory_pressure_permille", t("column.pressure"), 8, { key: "pressure", width: 70 }),
   ];
 }
 
 export function DevicesPage(): JSX.Element {
   return (
     <ListPage<Device> kind="devices" title={t("devices.title")} count="count.devices" filterHint={t("devices.filter_hint")}
-      quick={[
-        { label: t("device.state.healthy"), word: "state:healthy" },
-        { label: t("device.state.faulty"), word: "state:faulty" },
-        { label: t("device.state.excluded"), word: "state:excluded" },
-      ]}
-      columns={columns()} nothingTitle={t("devices.nothing")} nothing={t("devices.nothing_why")}
+      quick={["healthy", "faulty", isCluster() ? "cordoned" : "excluded"]
+        .map((state) => ({ label: tOf("device.state.", state), word: `state:${state}` }))}
+      columns={deviceColumns()} nothingTitle={t("devices.nothing")} nothing={isCluster() ? t("devices.nothing_why_cluster") : t("devices.nothing_why")}
       link={(row) => deviceLink(row.id)} />
   );
 }

@@ -1,12 +1,13 @@
 // The time line of events.
 import type { JSX } from "preact";
 import { t, tn } from "../core/i18n";
-import { deviceLink, shareLink } from "../core/paths";
+import { deviceLink, shareLink, waitingLink } from "../core/paths";
 import { csvText } from "../core/csv";
 import { serverNow } from "../data/clock";
 import { params, setParams } from "../data/router";
+import { isCluster } from "../data/session";
 import type { EventRow } from "../data/types";
-import { EventKind } from "../ui/event_list";
+import { EventKind, NoEvents } from "../ui/event_list";
 import { useListModel } from "../ui/list_page";
 import { type Column, ListTable } from "../ui/list_table";
 import { Failure, Freshness, Loading, Nothing } from "../ui/states";
@@ -19,22 +20,28 @@ function columns(): Column<EventRow>[] {
       key: "time", title: t("column.time"), width: 92, rank: 1,
       cell: (row) => <Ago at={row.time_ms} />, csv: (row) => new Date(row.time_ms).toISOString(),
     },
-    { key: "kind", title: t("column.kind"), width: 104, rank: 2, cell: (row) => <EventKind kind={row.kind} />, csv: (row) => row.kind },
+    { key: "kind", title: t("column.kind"), width: isCluster() ? 150 : 104, rank: 2, cell: (row) => <EventKind kind={row.kind} />, csv: (row) => row.kind },
     {
       key: "text", title: t("column.event"), width: 200, grow: 7, rank: 1,
       cell: (row) => <Name text={row.text} />, csv: (row) => row.text,
     },
     {
-      key: "share", title: t("column.share"), width: 130, grow: 1, rank: 3,
-      cell: (row) => (row.share ? <a href={shareLink(row.share)}><Name text={row.name || row.share} /></a> : null),
-      csv: (row) => row.share,
+      key: "share", title: isCluster() ? t("fact.pod") : t("column.share"), width: 130, grow: 1, rank: 3,
+      cell: (row) => {
+        const link = row.share ? shareLink(row.share) : isCluster() && row.name?.includes("/") ? waitingLink(row.name) : null;
+        const name = row.name || row.share;
+        return name ? link ? <a href={link}><Name text={name} /></a> : isCluster() && <Name text={name} /> : null;
+      },
+      csv: (row) => row.share ?? row.name,
     },
-    {
+    ...(isCluster() ? [] : [{
       key: "device", title: t("column.device"), width: 120, rank: 6,
-      cell: (row) => (row.device ? <a href={deviceLink(row.device)}><Name text={row.device} /></a> : null),
-      csv: (row) => row.device,
-    },
-    { key: "node", title: t("column.node"), width: 80, rank: 7, cell: (row) => <Name text={row.node ?? ""} />, csv: (row) => row.node },
+      cell: (row: EventRow) => (row.device ? <a href={deviceLink(row.device)}><Name text={row.device} /></a> : null),
+      csv: (row: EventRow) => row.device,
+    }, {
+      key: "node", title: t("column.node"), width: 80, rank: 7, cell: (row: EventRow) => <Name text={row.node ?? ""} />,
+      csv: (row: EventRow) => row.node,
+    }]),
     { key: "actor", title: t("column.actor"), width: 80, rank: 5, cell: (row) => <Name text={row.actor ?? ""} />, csv: (row) => row.actor },
   ];
 }
@@ -42,6 +49,7 @@ function columns(): Column<EventRow>[] {
 const kSince = [15 * 60_000, 3_600_000, 86_400_000, 7 * 86_400_000];
 
 export function EventsPage(): JSX.Element {
+  const cluster = isCluster();
   const model = useListModel<EventRow>("events", "", true);
   const failure = model.failure.value;
   const state = model.state.value;
@@ -59,8 +67,8 @@ export function EventsPage(): JSX.Element {
         <CopyButton text={copy} label={t("action.copy_csv")} />
       </header>
       <Toolbar>
-        <FilterBox label={t("list.filter_label")} hint={t("events.filter_hint")} />
-        <QuickFilters filters={["given", "changed", "ended", "swapped-out"].map((kind) => ({ label: kind, word: `kind:${kind}` }))} />
+        <FilterBox label={t("list.filter_label")} hint={cluster ? t("list.filter_hint") : t("events.filter_hint")} />
+        <QuickFilters filters={(cluster ? ["FailedScheduling", "Scheduled", "Preempted"] : ["given", "changed", "ended", "swapped-out"]).map((kind) => ({ label: kind, word: `kind:${kind}` }))} />
         <SinceChoice />
         <span class="spring" />
         <button type="button" class="button quiet" aria-pressed={!model.paused.value} onClick={() => model.setPaused(!model.paused.value)}>
@@ -78,7 +86,7 @@ export function EventsPage(): JSX.Element {
           <Nothing title={t("list.no_match")}>
             <button type="button" class="button" onClick={() => setFilters([])}>{t("list.clear_filter")}</button>
           </Nothing>
-        ) : <Nothing title={t("events.none")}>{t("events.none_why")}</Nothing>)}
+        ) : <NoEvents />)}
         {state === "ready" && !empty && <ListTable model={model} columns={columns()} label={t("events.title")} />}
       </div>
     </div>

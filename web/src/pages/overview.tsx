@@ -4,6 +4,7 @@ import { t, tn, tOf } from "../core/i18n";
 import { safeLink } from "../core/paths";
 import { formatBytes, formatNumber, formatPercent, type Maybe, ratioPercent } from "../core/units";
 import { overviewModel } from "../data/overview";
+import { hasHistory, isCluster } from "../data/session";
 import type { Overview } from "../data/types";
 import { Fleet } from "../ui/fleet";
 import { useRevalidation } from "../ui/fresh";
@@ -11,6 +12,9 @@ import { type ChartPlan, History } from "../ui/history";
 import { Icon, type IconName } from "../ui/icons";
 import { Failure, Freshness, Loading, Nothing } from "../ui/states";
 import { Count, NotKnown, Sentence } from "../ui/values";
+
+// The first three are always shown.
+const kWaitingKinds = ["waits-for-room", "waits-for-quota", "never-fits", "held", "unscheduled"];
 
 export function OverviewPage(): JSX.Element {
   const model = overviewModel();
@@ -32,9 +36,9 @@ export function OverviewPage(): JSX.Element {
   );
 }
 
-function summaryOf({ funnel }: Overview): string {
+function summaryOf({ funnel, nodes }: Overview): string {
   if (funnel.devices == null) return "";
-  const devices = tn("count.devices", funnel.devices);
+  const devices = (nodes == null ? "" : `${tn("count.nodes", nodes)}, `) + tn("count.devices", funnel.devices);
   if (funnel.healthy_devices == null || funnel.healthy_devices === funnel.devices) return devices;
   return `${devices}, ${t("overview.unhealthy", { n: funnel.devices - funnel.healthy_devices })}`;
 }
@@ -55,7 +59,7 @@ function Content({ overview }: { overview: Overview }): JSX.Element {
         <Fleet devices={overview.devices ?? []} />
         <Attention items={overview.attention} />
       </div>
-      <History of="overview:all" charts={charts(funnel.memory.total_bytes)} />
+      {hasHistory() && <History of="overview:all" charts={charts(funnel.memory)} />}
     </>
   );
 }
@@ -82,7 +86,7 @@ function Funnel({ title, unit, amounts, format, idleHint, note }: FunnelProps): 
     { key: "allocated", label: t("funnel.allocated") },
     { key: "used", label: t("funnel.used") },
     { key: "idle", label: t("funnel.idle"), hint: idleHint },
-  ];
+  ].filter(({ key }) => !isCluster() || amounts[`${key}_${unit}`] != null);
   return (
     <section class="panel" aria-label={title}>
       <div class="panel-head"><h2>{title}</h2></div>
@@ -112,9 +116,27 @@ function Funnel({ title, unit, amounts, format, idleHint, note }: FunnelProps): 
   );
 }
 
+interface CountRow {
+  key: string;
+  value: Maybe<number>;
+  link: string;
+  tone?: string;
+  label?: string;
+}
+
+// The kinds of waiting are never added up: what waits for room may fit soon, what never fits will not.
+function clusterCounts({ shares, waiting_kinds: kinds }: Overview): CountRow[] {
+  const states = ["running", "pending", "ending"].map((key) => ({ key, value: shares?.[key], link: `shares?filter=state:${key}` }));
+  const waiting = kWaitingKinds.filter((kind, at) => at < 3 || kinds?.[kind]).map((kind) => ({
+    key: kind, value: kinds?.[kind], link: `waiting?filter=kind:${kind}`, tone: kind === "never-fits" ? "broken" : "waiting",
+    label: tOf("waiting.kind.", kind),
+  }));
+  return [...states, ...waiting];
+}
+
 function Counts({ overview }: { overview: Overview }): JSX.Element {
   const shares = overview.shares;
-  const rows: { key: string; value: Maybe<number>; link: string; tone?: string }[] = [
+  const rows: CountRow[] = isCluster() ? clusterCounts(overview) : [
     { key: "running", value: shares?.running, link: "shares?filter=state:running" },
     { key: "idle", value: shares?.idle, link: "shares?sort=-idle_ms" },
     { key: "throttled", value: shares?.throttled, link: "shares?sort=-throttled_permille" },
@@ -126,11 +148,11 @@ function Counts({ overview }: { overview: Overview }): JSX.Element {
     <section class="panel" aria-label={t("overview.shares")}>
       <div class="panel-head"><h2>{t("overview.shares")}</h2></div>
       <ul class="counts">
-        {rows.map(({ key, value, link, tone }) => (
+        {rows.map(({ key, value, link, tone, label }) => (
           <li key={key}>
             <a href={link} class={tone && value ? `tone-${tone}` : undefined}>
               <span class="counts-value"><Count value={value} /></span>
-              <span class="counts-label">{tOf("overview.count.", key)}</span>
+              <span class="counts-label">{label ?? tOf("overview.count.", key)}</span>
             </a>
           </li>
         ))}
@@ -174,16 +196,22 @@ function Attention({ items }: { items: Overview["attention"] }): JSX.Element {
   );
 }
 
-function charts(total: Maybe<number>): ChartPlan[] {
+function charts({ total_bytes: total, used_bytes: used }: Overview["funnel"]["memory"]): ChartPlan[] {
+  const cluster = isCluster();
   return [
     {
       title: t("chart.memory"), bytes: true, top: total, format: formatBytes,
       lines: [
-        { what: "memory_used_bytes", label: t("legend.used"), tone: "used" },
+        ...(cluster && used == null ? [] : [{ what: "memory_used_bytes", label: t("legend.used"), tone: "used" } as const]),
         { what: "memory_limits_bytes", label: t("legend.allocated"), tone: "allocated" },
       ],
     },
-    {
+    cluster ? {
+      title: `${t("shares.title")}, ${t("waiting.title")}`, format: (value) => formatNumber(value),
+      lines: [
+        { what: "tenants", label: t("shares.title"), tone: "used" }, { what: "waiting", label: t("waiting.title"), tone: "waiting" },
+      ],
+    } : {
       title: t("chart.utilisation"), top: 1000, format: (value) => formatPercent(value / 10),
       lines: [{ what: "utilisation_permille", label: t("chart.of_devices"), tone: "used" }],
     },

@@ -2,18 +2,22 @@
 import type { JSX } from "preact";
 import { t, tOf } from "../core/i18n";
 import { visibleText } from "../core/names";
-import { deviceLink } from "../core/paths";
-import { formatBytes, formatDuration, formatPercent } from "../core/units";
+import { deviceLink, filteredLink, queueLink, waitingLink, workloadLink } from "../core/paths";
+import { formatBytes, formatDuration, formatPercent, type Maybe } from "../core/units";
+import { isCluster } from "../data/session";
 import type { Share } from "../data/types";
 import { Meter, meterLabel } from "../ui/bars";
+import { column, partColumns, statedColumns } from "../ui/cells";
 import { ChangeForm } from "../ui/change_form";
 import { RecentEvents } from "../ui/event_list";
 import { type ChartPlan, History } from "../ui/history";
 import { Icon } from "../ui/icons";
 import { ItemPage } from "../ui/item_page";
+import type { Column } from "../ui/list_table";
+import { RowTable } from "../ui/short_list";
 import { Nothing } from "../ui/states";
 import { CopyButton } from "../ui/toolbar";
-import { Ago, Bytes, Count, Duration, type Fact, Facts, Name, NotKnown, Percent, Permille, Sentence, State } from "../ui/values";
+import { Ago, Bytes, Count, Duration, type Fact, Facts, isKnown, Name, NodeName, NotKnown, Percent, Permille, Sentence, State } from "../ui/values";
 
 export function SharePage({ id }: { id: string }): JSX.Element {
   return (
@@ -23,7 +27,7 @@ export function SharePage({ id }: { id: string }): JSX.Element {
         <p class="lead">
           <State kind="share.state" value={share.state} />
           {share.priority && <span>{t("share.priority", { priority: tOf("priority.", share.priority) })}</span>}
-          <span class="muted">{t("column.node")} <Name text={share.node} /></span>
+          <NodeName node={share.node} />
           {share.note && <span class="muted"><Name text={share.note} /></span>}
         </p>
       )}
@@ -32,8 +36,11 @@ export function SharePage({ id }: { id: string }): JSX.Element {
 }
 
 function Content({ share }: { share: Share }): JSX.Element {
+  const pod = `${share.namespace}/${share.pod}`;
+  const facts = (all: Fact[]): Fact[] => (isCluster() ? all.filter(isKnown) : all);
   return (
     <>
+      {isCluster() && <PodPanel share={share} />}
       <Warnings share={share} />
       <SlowReasons share={share} />
       <div class="grid-2">
@@ -43,25 +50,52 @@ function Content({ share }: { share: Share }): JSX.Element {
             <Meter used={share.resident_bytes ?? share.used_bytes} allocated={share.limit_bytes} swapped={share.swapped_bytes}
               total={share.limit_bytes} label={meterLabel(share.used_bytes, share.limit_bytes, share.limit_bytes)} />
           </div>
-          <Facts facts={memoryFacts(share)} />
+          <Facts facts={facts(memoryFacts(share))} />
         </section>
         <section class="panel" aria-labelledby="share-compute-title">
           <div class="panel-head"><h2 id="share-compute-title">{t("overview.compute")}</h2></div>
-          <Facts facts={computeFacts(share)} />
+          <Facts facts={facts(computeFacts(share))} />
         </section>
       </div>
       <section class="panel" aria-labelledby="share-devices-title">
         <div class="panel-head"><h2 id="share-devices-title">{t("devices.title")}</h2></div>
         <ShareDevices share={share} />
       </section>
-      <section class="panel" aria-labelledby="process-title">
-        <div class="panel-head"><h2 id="process-title">{t("share.process")}</h2></div>
-        <Process share={share} />
-      </section>
-      <History of={`share:${share.id}`} charts={charts(share)} />
-      <ChangeForm share={share} />
-      <RecentEvents filter={`share:${share.id}`} />
+      {isCluster() ? <RecentEvents filter={`name=${pod}`} /> : (
+        <>
+          <section class="panel" aria-labelledby="process-title">
+            <div class="panel-head"><h2 id="process-title">{t("share.process")}</h2></div>
+            <Process share={share} />
+          </section>
+          <History of={`share:${share.id}`} charts={charts(share)} />
+          <ChangeForm share={share} />
+          <RecentEvents filter={`share:${share.id}`} />
+        </>
+      )}
     </>
+  );
+}
+
+// What a share of a cluster belongs to.
+function PodPanel({ share }: { share: Share }): JSX.Element {
+  const { namespace, owner, queue, team, model_served: model } = share;
+  const linked = (text: Maybe<string>, link: (text: string) => string): JSX.Element =>
+    (text ? <a href={link(text)}><Name text={text} /></a> : <NotKnown />);
+  return (
+    <section class="panel" aria-label={t("fact.pod")}>
+      <Facts facts={[
+        { label: t("column.namespace"), value: linked(namespace, (text) => filteredLink("shares", `namespace=${text}`)) },
+        { label: t("fact.pod"), value: linked(share.pod, () => waitingLink(`${namespace}/${share.pod}`)) },
+        { label: t("fact.container"), value: share.container ? <Name text={share.container} /> : <NotKnown /> },
+        { label: t("column.owner"), value: linked(owner, (text) => workloadLink(namespace ?? "", text)) },
+        { label: t("column.queue"), value: linked(queue, queueLink) },
+        { label: t("column.team"), value: linked(team, (text) => filteredLink("teams", `name=${text}`)) },
+        { label: t("column.model_served"), value: linked(model, (text) => filteredLink("models", `name=${text}`)) },
+        { label: t("fact.processes"), value: <Count value={share.processes} /> },
+        { label: t("fact.created"), value: <Ago at={share.created_ms} /> },
+        { label: t("column.image"), value: share.image ? <Sentence text={share.image} /> : <NotKnown />, wide: true },
+      ].filter(isKnown)} />
+    </section>
   );
 }
 
@@ -87,7 +121,7 @@ function SlowReasons({ share }: { share: Share }): JSX.Element {
   return (
     <section class="panel slow" aria-labelledby="slow-title">
       <div class="panel-head"><h2 id="slow-title">{t("share.slow")}</h2></div>
-      {reasons == null ? <p><NotKnown /> {t("share.slow_unknown")}</p> : reasons.length === 0 ? (
+      {reasons == null ? <p>{isCluster() ? t("share.slow_cluster") : <><NotKnown /> {t("share.slow_unknown")}</>}</p> : reasons.length === 0 ? (
         <p class="all-good"><span class="tone-good"><Icon name="ok" /></span>{t("share.not_slow")}</p>
       ) : (
         <ol class="reasons">{reasons.map((reason) => <li key={reason}><Sentence text={reason} /></li>)}</ol>
@@ -132,43 +166,18 @@ function computeFacts(share: Share): Fact[] {
   ];
 }
 
-function ShareDevices({ share }: { share: Share }): JSX.Element {
-  if (share.devices == null) return <p><NotKnown /></p>;
-  if (share.devices.length === 0) return <Nothing title={t("share.no_devices")} />;
-  return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-labelledby="share-devices-title">
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">{t("column.device")}</th>
-            <th scope="col" class="amount">{t("column.used")}</th>
-            <th scope="col" class="amount">{t("column.resident")}</th>
-            <th scope="col" class="amount">{t("column.swapped")}</th>
-            <th scope="col" class="amount">{t("column.limit")}</th>
-            <th scope="col" class="amount">{t("column.cores_of_device")}</th>
-            <th scope="col" class="amount">{t("column.got_of_device")}</th>
-            <th scope="col" class="amount">{t("column.swap_in")}</th>
-            <th scope="col" class="amount">{t("column.swap_out")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {share.devices.map((device) => (
-            <tr key={device.id}>
-              <th scope="row"><a href={deviceLink(device.id)}>{device.index ?? ""} <Name text={(device.model ?? device.id).replace(/^NVIDIA /, "")} /></a></th>
-              <td class="amount"><Bytes value={device.used_bytes} /></td>
-              <td class="amount"><Bytes value={device.resident_bytes} /></td>
-              <td class="amount"><Bytes value={device.swapped_bytes} /></td>
-              <td class="amount"><Bytes value={device.limit_bytes} /></td>
-              <td class="amount"><Percent value={device.cores_percent} /></td>
-              <td class="amount"><Permille value={device.usage_permille} /></td>
-              <td class="amount"><Bytes value={device.swap_in_bytes_per_s} /></td>
-              <td class="amount"><Bytes value={device.swap_out_bytes_per_s} /></td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+function ShareDevices({ share: { devices } }: { share: Share }): JSX.Element {
+  if (devices == null) return <p><NotKnown /></p>;
+  if (devices.length === 0) return <Nothing title={t("share.no_devices")} />;
+  const columns: Column<(typeof devices)[number]>[] = [
+    {
+      key: "device", title: t("column.device"), width: 0, rank: 1,
+      cell: (device) => <>{device.index ?? ""} <Name text={(device.model ?? device.id).replace(/^NVIDIA /, "")} /></>,
+    },
+    ...partColumns<(typeof devices)[number]>(),
+    column("bytes", "swap_in_bytes_per_s", t("column.swap_in"), 1), column("bytes", "swap_out_bytes_per_s", t("column.swap_out"), 1),
+  ];
+  return <RowTable rows={devices} label={t("devices.title")} columns={statedColumns(columns, devices)} link={(device) => deviceLink(device.id)} />;
 }
 
 function Process({ share }: { share: Share }): JSX.Element {
@@ -180,10 +189,6 @@ function Process({ share }: { share: Share }): JSX.Element {
     { label: t("fact.checkpoint"), value: share.checkpoint ? tOf("checkpoint.", share.checkpoint) : <NotKnown /> },
     { label: t("fact.id"), value: <code class="wrap">{share.id}</code> },
   ];
-  if (share.pod) {
-    facts.push({ label: t("fact.pod"), value: <Name text={`${share.pod.namespace}/${share.pod.name}`} /> });
-    facts.push({ label: t("fact.container"), value: <Name text={share.pod.container} /> });
-  }
   return (
     <>
       {command ? (

@@ -1,27 +1,29 @@
 // The list of shares.
 import type { JSX } from "preact";
 import { t, tOf } from "../core/i18n";
-import { shareLink } from "../core/paths";
+import { nodeLink, queueLink, shareLink, workloadLink } from "../core/paths";
+import { isCluster } from "../data/session";
 import type { Share } from "../data/types";
 import { Meter, meterLabel } from "../ui/bars";
+import { column } from "../ui/cells";
 import { ListPage } from "../ui/list_page";
 import type { Column } from "../ui/list_table";
-import { Bytes, Duration, Name, NotKnown, Percent, Permille, State } from "../ui/values";
+import { EndOfName, Name, NotKnown, State } from "../ui/values";
 
-function columns(): Column<Share>[] {
+export function shareColumns(): Column<Share>[] {
   return [
     {
       key: "name", title: t("column.share"), width: 150, narrow: 108, grow: 3, rank: 1, sort: "name",
-      cell: (row) => <Name text={row.name || row.id} />, csv: (row) => row.name,
+      cell: (row) => (isCluster() ? <EndOfName text={row.name || row.id} /> : <Name text={row.name || row.id} />), csv: (row) => row.name,
     },
     {
       key: "state", title: t("column.state"), width: 104, narrow: 18, wordless: true, rank: 1, sort: "state",
       cell: (row) => <State kind="share.state" value={row.state} />, csv: (row) => row.state,
     },
-    {
-      key: "priority", title: t("column.priority"), width: 66, rank: 6, sort: "priority",
-      cell: (row) => (row.priority ? tOf("priority.", row.priority) : <NotKnown />), csv: (row) => row.priority,
-    },
+    ...(isCluster() ? clusterColumns() : []),
+    column("text", "priority", t("column.priority"), 6, {
+      width: 66, grow: undefined, cell: (row) => (row.priority ? tOf("priority.", row.priority) : <NotKnown />),
+    }),
     {
       key: "devices", title: t("column.devices"), width: 70, rank: 5,
       cell: (row) => (row.devices ? <span class="figure">{row.devices.map((each) => each.index ?? "?").join(", ")}</span> : <NotKnown />),
@@ -35,52 +37,39 @@ function columns(): Column<Share>[] {
       ),
       csv: (row) => row.resident_bytes,
     },
-    {
-      key: "used", title: t("column.used"), width: 76, rank: 2, amount: true, sort: "used_bytes",
-      cell: (row) => <Bytes value={row.used_bytes} />, csv: (row) => row.used_bytes,
-    },
-    {
-      key: "limit", title: t("column.limit"), width: 76, rank: 4, amount: true, sort: "limit_bytes",
-      cell: (row) => <Bytes value={row.limit_bytes} />, csv: (row) => row.limit_bytes,
-    },
-    {
-      key: "swapped", title: t("column.swapped"), width: 80, rank: 6, amount: true, sort: "swapped_bytes",
-      cell: (row) => <Bytes value={row.swapped_bytes} />, csv: (row) => row.swapped_bytes,
-    },
-    {
-      key: "cores", title: t("column.cores"), width: 62, rank: 4, amount: true, sort: "cores_percent",
-      cell: (row) => <Percent value={row.cores_percent} />, csv: (row) => row.cores_percent,
-    },
-    {
-      key: "usage", title: t("column.got"), width: 56, rank: 3, amount: true, sort: "usage_permille",
-      cell: (row) => <Permille value={row.usage_permille} />, csv: (row) => row.usage_permille,
-    },
-    {
-      key: "throttled", title: t("column.throttled"), width: 74, rank: 5, amount: true, sort: "throttled_permille",
-      cell: (row) => <Permille value={row.throttled_permille} />, csv: (row) => row.throttled_permille,
-    },
-    {
-      key: "idle", title: t("column.idle_for"), width: 84, rank: 7, amount: true, sort: "idle_ms",
-      cell: (row) => <Duration value={row.idle_ms} />, csv: (row) => row.idle_ms,
-    },
-    {
-      key: "node", title: t("column.node"), width: 84, grow: 1, rank: 8, sort: "node",
-      cell: (row) => <Name text={row.node} />, csv: (row) => row.node,
-    },
+    column("bytes", "used_bytes", t("column.used"), 2, { key: "used", width: 76 }),
+    column("bytes", "limit_bytes", t("column.limit"), 4, { key: "limit", width: 76 }),
+    column("bytes", "swapped_bytes", t("column.swapped"), 6, { key: "swapped" }),
+    column("percent", "cores_percent", t("column.cores"), 4, { key: "cores", width: 62 }),
+    column("permille", "usage_permille", t("column.got"), 3, { key: "usage", width: 56 }),
+    column("permille", "throttled_permille", t("column.throttled"), isCluster() ? 9 : 5, { key: "throttled", width: 74 }),
+    column("duration", "idle_ms", t("column.idle_for"), 7, { key: "idle" }),
+    column("text", "node", t("column.node"), isCluster() ? 4 : 8, { width: 84, link: isCluster() ? (row) => nodeLink(row.node) : undefined }),
+  ];
+}
+
+function clusterColumns(): Column<Share>[] {
+  return [
+    column("text", "owner", t("column.owner"), 5, { width: 120, link: (row) => workloadLink(row.namespace ?? "", row.owner ?? "") }),
+    column("text", "queue", t("column.queue"), 6, { width: 80, link: (row) => queueLink(row.queue ?? "") }),
+    column("text", "team", t("column.team"), 7, { width: 80 }),
+    column("text", "model_served", t("column.model_served"), 8),
   ];
 }
 
 export function SharesPage(): JSX.Element {
+  const cluster = isCluster();
+  const states = cluster ? ["running", "pending", "ending"] : ["running", "reserved", "broken"];
   return (
-    <ListPage<Share> kind="shares" title={t("shares.title")} count="count.shares" filterHint={t("shares.filter_hint")}
+    <ListPage<Share> kind="shares" title={t("shares.title")} count="count.shares"
+      filterHint={cluster ? t("shares.filter_hint_cluster") : t("shares.filter_hint")}
       quick={[
-        { label: t("share.state.running"), word: "state:running" },
-        { label: t("share.state.reserved"), word: "state:reserved" },
-        { label: t("share.state.broken"), word: "state:broken" },
-        { label: t("priority.high"), word: "priority:high" },
+        ...states.map((state) => ({ label: tOf("share.state.", state), word: `state:${state}` })),
+        ...(cluster ? [] : [{ label: t("priority.high"), word: "priority:high" }]),
       ]}
-      columns={columns()} nothingTitle={t("shares.nothing")}
-      nothing={<><p>{t("shares.nothing_why")}</p><pre class="command">divvy run --memory 8Gi -- COMMAND</pre></>}
+      columns={shareColumns()} nothingTitle={t("shares.nothing")}
+      nothing={cluster ? <p>{t("shares.nothing_why_cluster")}</p>
+        : <><p>{t("shares.nothing_why")}</p><pre class="command">divvy run --memory 8Gi -- COMMAND</pre></>}
       link={(row) => shareLink(row.id)} />
   );
 }

@@ -19,7 +19,8 @@ interface MeterProps {
   level?: boolean; // colour by thresholds
 }
 
-// A small bar of a table row. What is allocated beyond the total ends at the bar's end with a mark.
+// A small bar of a table row. What is allocated beyond the total ends at the bar's end with a mark. What is allocated
+// is shown where use is not known.
 export function Meter({ used, allocated, swapped, total, label, level }: MeterProps): JSX.Element {
   const usedPart = ratioPercent(used, total);
   const allocatedPart = ratioPercent(allocated, total);
@@ -27,9 +28,8 @@ export function Meter({ used, allocated, swapped, total, label, level }: MeterPr
   const over = allocatedPart !== null && allocatedPart > 100.5;
   const high = level && usedPart !== null && usedPart >= 95;
   return (
-    <span class={`meter${over ? " over" : ""}${usedPart === null ? " unknown" : ""}`} role="img" aria-label={label}
-      title={label}>
-      {allocatedPart !== null && <span class="meter-allocated" style={{ width: `${clamp(allocatedPart)}%` }} />}
+    <span class={`meter${over ? " over" : ""}${usedPart === null && allocatedPart === null ? " unknown" : ""}`} role="img" aria-label={label} title={label}>
+      {!!allocatedPart && <span class="meter-allocated" style={{ width: `${clamp(allocatedPart)}%` }} />}
       {swappedPart !== null && swappedPart > 0 && usedPart !== null && (
         <span class="meter-swapped" style={{ left: `${clamp(usedPart)}%`, width: `${clamp(Math.min(swappedPart, 100 - usedPart))}%` }} />
       )}
@@ -38,18 +38,28 @@ export function Meter({ used, allocated, swapped, total, label, level }: MeterPr
   );
 }
 
+export function amountText(value: Maybe<number>, format: (value: number) => string): string {
+  return value == null ? t("value.not_known") : format(value);
+}
+
+// "12 GiB used", or that use is not known.
+export function useText(value: Maybe<number>, format: (value: number) => string, busy = false): string {
+  if (value == null) return t("bar.use_unknown");
+  return busy ? t("bar.busy", { n: format(value) }) : t("bar.used", { n: format(value) });
+}
+
 export function meterLabel(used: Maybe<number>, allocated: Maybe<number>, total: Maybe<number>): string {
-  const text = (value: Maybe<number>): string => (value == null ? t("value.not_known") : formatBytes(value));
-  return t("bar.memory_label", { used: text(used), allocated: text(allocated), total: text(total) });
+  return t("bar.memory_label", {
+    used: useText(used, formatBytes), allocated: amountText(allocated, formatBytes), total: amountText(total, formatBytes),
+  });
 }
 
 export function computeLabel(used: Maybe<number>, requested: Maybe<number>): string {
-  const text = (value: Maybe<number>): string => (value == null ? t("value.not_known") : formatPercent(value));
-  return t("bar.compute_label", { used: text(used), allocated: text(requested) });
+  return t("bar.compute_label", { used: useText(used, formatPercent, true), allocated: amountText(requested, formatPercent) });
 }
 
 // The memory of one device: each share's limit as an outline, in it what is used and what is swapped.
-export function DeviceBar({ device }: { device: Device }): JSX.Element {
+export function DeviceBar({ device, legend = true }: { device: Device; legend?: boolean }): JSX.Element {
   const bar = memoryBar(device);
   const turn = device.turn_tenant;
   const width = (permille: number): string => `${permille / 10}%`;
@@ -60,8 +70,7 @@ export function DeviceBar({ device }: { device: Device }): JSX.Element {
           const source = device.parts?.[index];
           const text = t("device.part_label", {
             name: visibleText(part.name),
-            used: source?.used_bytes == null ? t("value.not_known") : formatBytes(source.used_bytes),
-            limit: source?.limit_bytes == null ? t("value.not_known") : formatBytes(source.limit_bytes),
+            used: useText(source?.used_bytes, formatBytes), limit: amountText(source?.limit_bytes, formatBytes),
           });
           return (
             <a key={part.share} class={`device-part${part.share === turn ? " has-turn" : ""}`} href={shareLink(part.share)}
@@ -88,18 +97,18 @@ export function DeviceBar({ device }: { device: Device }): JSX.Element {
         )}
         <span>{formatBytes(bar.scaleBytes)}</span>
       </div>
-      <Legend names={["allocated", "used", "swapped", "other"]} />
+      {legend && <Legend names={["allocated", "used", "swapped", "other"]} />}
     </div>
   );
 }
 
-type LegendName = "allocated" | "used" | "swapped" | "other" | "compute" | "unhealthy";
+type LegendName = "allocated" | "used" | "swapped" | "other" | "compute" | "unhealthy" | "guarantee" | "borrowed" | "cordoned" | "unknown";
 
 export function Legend({ names }: { names: LegendName[] }): JSX.Element {
   const texts: Record<LegendName, string> = {
     allocated: t("legend.allocated"), used: t("legend.used"), swapped: t("legend.swapped"), other: t("legend.other"),
-    compute: t("legend.compute"),
-    unhealthy: t("legend.unhealthy"),
+    compute: t("legend.compute"), unhealthy: t("legend.unhealthy"), guarantee: t("legend.guarantee"), borrowed: t("legend.borrowed"),
+    cordoned: t("legend.cordoned"), unknown: t("value.not_known"),
   };
   return (
     <ul class="legend">

@@ -3,13 +3,18 @@ import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { t } from "../core/i18n";
 import { ListModel } from "../data/list_model";
+import { isCluster } from "../data/session";
 import type { EventRow } from "../data/types";
 import { Failure, Loading, Nothing } from "./states";
 import { Ago, Sentence } from "./values";
 
 const kShown = 20;
 
-export function RecentEvents({ filter }: { filter: string }): JSX.Element {
+interface RecentEventsProps {
+  filter: string;
+}
+
+export function RecentEvents({ filter }: RecentEventsProps): JSX.Element {
   const model = useMemo(() => new ListModel<EventRow>("events", kShown), [filter]);
   useEffect(() => {
     model.setQuery({ filters: [filter] });
@@ -25,9 +30,7 @@ export function RecentEvents({ filter }: { filter: string }): JSX.Element {
       </div>
       {model.state.value === "loading" && <Loading rows={3} />}
       {model.state.value === "failed" && model.failure.value && <Failure failure={model.failure.value} />}
-      {model.state.value === "ready" && events.length === 0 && (
-        <Nothing title={t("events.none")}>{t("events.none_why")}</Nothing>
-      )}
+      {model.state.value === "ready" && events.length === 0 && <NoEvents />}
       {events.length > 0 && (
         <ol class="event-list">
           {events.map((event) => (
@@ -41,6 +44,10 @@ export function RecentEvents({ filter }: { filter: string }): JSX.Element {
       )}
     </section>
   );
+}
+
+export function NoEvents(): JSX.Element {
+  return <Nothing title={t("events.none")}>{isCluster() ? t("events.none_cluster") : t("events.none_why")}</Nothing>;
 }
 
 const kKindTones: Record<string, string> = {

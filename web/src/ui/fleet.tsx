@@ -1,41 +1,45 @@
 // The fleet picture: a cell per device, filled by used memory, outlined by allocated memory, hatched where unhealthy.
+// Where use is not known, a cell shows what is allocated.
 import type { JSX } from "preact";
 import { t, tOf } from "../core/i18n";
-import { deviceLink } from "../core/paths";
-import { formatPercent, type Maybe, ratioPercent } from "../core/units";
+import { deviceLink, nodeLink } from "../core/paths";
+import { formatPercent, ratioPercent } from "../core/units";
+import { isCluster } from "../data/session";
 import type { Device } from "../data/types";
-import { Legend } from "./bars";
+import { amountText, Legend, useText } from "./bars";
 import { Icon } from "./icons";
 import { Nothing } from "./states";
 import { Name } from "./values";
 
+const kMaxCells = 1600;
+const kManyNodes = 24; // above it nodes stand beside each other
 const kMaxLarge = 96; // devices; above it cells are small and without text
 
 export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
   const nodes = new Map<string, Device[]>();
-  for (const device of devices) nodes.set(device.node, [...(nodes.get(device.node) ?? []), device]);
-  const large = devices.length <= kMaxLarge;
+  for (const device of devices.slice(0, kMaxCells)) nodes.set(device.node, [...(nodes.get(device.node) ?? []), device]);
+  const cluster = isCluster();
+  const large = devices.length <= kMaxLarge && !cluster;
   return (
     <section class="panel" aria-label={t("fleet.title")}>
       <div class="panel-head">
         <h2>{t("fleet.title")}</h2>
-        <Legend names={["allocated", "used", "compute", "unhealthy"]} />
+        <Legend names={["allocated", "used", ...(cluster ? ["cordoned", "unknown"] as const : ["compute"] as const), "unhealthy"]} />
       </div>
       {devices.length === 0 && <Nothing title={t("devices.nothing")}>{t("devices.nothing_why")}</Nothing>}
-      {[...nodes].map(([node, list]) => (
-        <div class="fleet-node" key={node}>
-          {nodes.size > 1 && <h3><Name text={node} /></h3>}
-          <ul class={large ? "fleet large" : "fleet small"}>
-            {list.map((device) => <li key={device.id}><Cell device={device} large={large} /></li>)}
-          </ul>
-        </div>
-      ))}
+      <div class={cluster && nodes.size > kManyNodes ? "fleet-many" : undefined}>
+        {[...nodes].map(([node, list]) => (
+          <div class={cluster ? "fleet-node fleet-line" : "fleet-node"} key={node}>
+            {cluster ? <h3><a href={nodeLink(node)}><Name text={node} /></a></h3> : nodes.size > 1 && <h3><Name text={node} /></h3>}
+            <ul class={large ? "fleet large" : "fleet small"}>
+              {list.map((device) => <li key={device.id}><Cell device={device} large={large} /></li>)}
+            </ul>
+          </div>
+        ))}
+      </div>
+      {devices.length > kMaxCells && <p class="note"><a href="devices">{t("list.all", { n: devices.length })}</a></p>}
     </section>
   );
-}
-
-function text(part: Maybe<number>): string {
-  return part == null ? t("value.not_known") : formatPercent(part);
 }
 
 function Cell({ device, large }: { device: Device; large: boolean }): JSX.Element {
@@ -44,10 +48,10 @@ function Cell({ device, large }: { device: Device; large: boolean }): JSX.Elemen
   const healthy = device.state === "healthy";
   const label = t("fleet.cell", {
     index: device.index, model: device.model ?? t("value.not_known"), state: tOf("device.state.", device.state),
-    used: text(used), allocated: text(allocated), compute: text(device.utilisation_percent),
+    used: useText(used, formatPercent), allocated: amountText(allocated, formatPercent), compute: useText(device.utilisation_percent, formatPercent, true),
   });
   return (
-    <a class={`cell${healthy ? "" : " unhealthy"}`} href={deviceLink(device.id)} title={label}>
+    <a class={`cell${healthy ? "" : " unhealthy"}${used === null && allocated === null && isCluster() ? " unknown" : ""}`} href={deviceLink(device.id)} title={label}>
       <span class="sr-only">{label}</span>
       <CellPicture used={used} allocated={allocated} compute={device.utilisation_percent ?? null} device={device} large={large} />
       {large && (
@@ -96,7 +100,7 @@ function CellPicture({ used, allocated, compute, device, large }: PictureProps):
         <>
           <defs>
             <pattern id={pattern} width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-              <rect class="cell-hatch" width="3.5" height="8" />
+              <rect class={device.state === "cordoned" ? "cell-hatch cordoned" : "cell-hatch"} width="3.5" height="8" />
             </pattern>
           </defs>
           <rect x="0" y="0" width={width} height={body} fill={`url(#${pattern})`} />

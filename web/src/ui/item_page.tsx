@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { t } from "../core/i18n";
+import { idPath } from "../core/paths";
 import { ItemModel } from "../data/item_model";
 import { useRevalidation } from "./fresh";
 import { Icon } from "./icons";
@@ -20,14 +21,14 @@ interface ItemPageProps<T> {
 export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
   const { kind, kindTitle, id, title, lead, body } = props;
   const model = useMemo(
-    () => new ItemModel<T>(kind, `${kind}/${encodeURIComponent(id)}`, id), [kind, id]);
+    () => new ItemModel<T>(kind, `${kind}/${idPath(id)}`, id), [kind, id]);
   useEffect(() => () => model.dispose(), [model]);
   useRevalidation(model);
   const item = model.item.value;
   const failure = model.failure.value;
   return (
     <div class="page">
-      <nav class="crumbs" aria-label={t("nav.path")}><a href={kind}>{kindTitle}</a><span aria-hidden="true">/</span></nav>
+      <nav class="crumbs" aria-label={t("nav.path")}><a href={kind}>{kindTitle}</a><span aria-hidden="true">/</span>{item ? title(item) : <Name text={id} />}</nav>
       <header class="page-head">
         <h1>{item ? title(item) : <Name text={id} />}</h1>
         {item && lead(item)}

@@ -2,22 +2,29 @@
 import { signal } from "@preact/signals";
 import { load, store } from "../core/i18n";
 import { navigate } from "../data/router";
+import { isCluster } from "../data/session";
 
 export interface PageKeys {
   focusFilter?(): void;
   move?(step: 1 | -1): void;
 }
 
-export const kPageKeys: Record<string, string> = {
+const kPageKeys: Record<string, string> = {
   o: "", d: "devices", s: "shares", w: "waiting", p: "planner", e: "events", a: "about",
 };
+const kClusterKeys: Record<string, string> = {
+  n: "nodes", k: "workloads", q: "queues", l: "pools", t: "teams", m: "models",
+};
+
+// The pages that a letter after g opens.
+export const pageKeys = (): Record<string, string> => (isCluster() ? { ...kPageKeys, ...kClusterKeys } : kPageKeys);
 const kSequenceMs = 1500;
 const kStored = "divvy.keys";
 
 export const helpOpen = signal(false);
 export const keysOn = signal(load(kStored) !== "off"); // WCAG 2.1.4: keys of one letter can be turned off
 
-let pageKeys: PageKeys[] = [];
+let registered: PageKeys[] = [];
 let pendingG = 0;
 
 export function setKeysOn(on: boolean): void {
@@ -26,9 +33,9 @@ export function setKeysOn(on: boolean): void {
 }
 
 export function usePageKeys(keys: PageKeys): () => void {
-  pageKeys = [...pageKeys, keys];
+  registered = [...registered, keys];
   return () => {
-    pageKeys = pageKeys.filter((each) => each !== keys);
+    registered = registered.filter((each) => each !== keys);
   };
 }
 
@@ -54,8 +61,9 @@ function onKey(event: KeyboardEvent): void {
 function handle(key: string): boolean {
   const afterG = performance.now() - pendingG < kSequenceMs;
   pendingG = 0;
-  if (afterG && kPageKeys[key] !== undefined) {
-    navigate(kPageKeys[key]);
+  const path = afterG ? pageKeys()[key] : undefined;
+  if (path !== undefined) {
+    navigate(path);
     return true;
   }
   switch (key) {
@@ -78,7 +86,7 @@ function handle(key: string): boolean {
 
 // The page that registered last answers.
 function call(find: (keys: PageKeys) => (() => void) | undefined): boolean {
-  for (const keys of [...pageKeys].reverse()) {
+  for (const keys of [...registered].reverse()) {
     const action = find(keys);
     if (action) {
       action();

@@ -18,7 +18,7 @@ export interface ListPageProps<T extends Row> {
   title: string;
   count: string; // text key of the count, with .one and .other
   filterHint: string;
-  quick: QuickFilter[];
+  quick?: QuickFilter[];
   columns: Column<T>[];
   nothing: ComponentChildren; // explains an empty list
   nothingTitle: string;
@@ -66,7 +66,7 @@ export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
       </header>
       <Toolbar>
         <FilterBox label={t("list.filter_label")} hint={props.filterHint} />
-        <QuickFilters filters={props.quick} />
+        {props.quick && <QuickFilters filters={props.quick} />}
       </Toolbar>
       <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />
       <div class={props.side ? "split" : "whole"}>

@@ -6,30 +6,41 @@ import type { PageName } from "../core/paths";
 import { connection } from "../data/live";
 import { overviewModel } from "../data/overview";
 import { place } from "../data/router";
-import { closeSession, session } from "../data/session";
+import { closeSession, isCluster, session } from "../data/session";
 import { Icon, type IconName, Logo } from "./icons";
-import { helpOpen, keysOn, kPageKeys, setKeysOn } from "./keyboard";
+import { helpOpen, keysOn, pageKeys, setKeysOn } from "./keyboard";
 import { setTheme, type Theme, theme } from "./theme";
 import { Name } from "./values";
 
 interface NavItem {
-  page: PageName;
-  also?: PageName;
-  path: string;
-  icon: IconName;
+  page: PageName & IconName;
+  also?: PageName; // the page of one object
   title: TextKey;
 }
 
-// Pages of a cluster (nodes, pools, queues, workloads, teams) join this list when the session's mode has them.
+// In the order of a cluster's navigation.
 const kItems: NavItem[] = [
-  { page: "overview", path: "", icon: "overview", title: "overview.title" },
-  { page: "devices", also: "device", path: "devices", icon: "devices", title: "devices.title" },
-  { page: "shares", also: "share", path: "shares", icon: "shares", title: "shares.title" },
-  { page: "waiting", path: "waiting", icon: "waiting", title: "waiting.title" },
-  { page: "planner", path: "planner", icon: "planner", title: "planner.title" },
-  { page: "events", path: "events", icon: "events", title: "events.title" },
-  { page: "about", path: "about", icon: "about", title: "about.title" },
+  { page: "overview", title: "overview.title" },
+  { page: "waiting", also: "waiting-pod", title: "waiting.title" },
+  { page: "nodes", also: "node", title: "nodes.title" },
+  { page: "devices", also: "device", title: "devices.title" },
+  { page: "shares", also: "share", title: "shares.title" },
+  { page: "workloads", also: "workload", title: "workloads.title" },
+  { page: "queues", also: "queue", title: "queues.title" },
+  { page: "pools", title: "pools.title" },
+  { page: "teams", title: "teams.title" },
+  { page: "models", title: "models.title" },
+  { page: "planner", title: "planner.title" },
+  { page: "events", title: "events.title" },
+  { page: "about", title: "about.title" },
 ];
+const kLocalPages: readonly PageName[] = ["overview", "devices", "shares", "waiting", "planner", "events", "about"];
+
+function navItems(): NavItem[] {
+  return isCluster() ? kItems : kLocalPages.flatMap((page) => kItems.filter((item) => item.page === page));
+}
+
+const pathOf = ({ page }: NavItem): string => (page === "overview" ? "" : page);
 
 export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
   const [open, setOpen] = useState(false);
@@ -64,7 +75,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
         <a class="brand wide" href="./"><Logo /><span>Divvy</span></a>
         {session.value?.node && <p class="where"><Name text={session.value.node} /></p>}
         <nav aria-label={t("nav.pages")}>
-          <ul>{kItems.map((item) => <NavLink key={item.path} item={item} page={page} />)}</ul>
+          <ul>{navItems().map((item) => <NavLink key={item.page} item={item} page={page} />)}</ul>
         </nav>
         <Foot />
       </div>
@@ -78,8 +89,8 @@ function NavLink({ item, page }: { item: NavItem; page: PageName }): JSX.Element
   const current = page === item.page ? "page" : page === item.also ? "true" : undefined;
   return (
     <li>
-      <a href={item.path || "./"} aria-current={current}>
-        <Icon name={item.icon} /><span class="nav-text">{t(item.title)}</span><NavCount page={item.page} />
+      <a href={pathOf(item) || "./"} aria-current={current}>
+        <Icon name={item.page} /><span class="nav-text">{t(item.title)}</span><NavCount page={item.page} />
       </a>
     </li>
   );
@@ -91,7 +102,7 @@ function NavCount({ page }: { page: PageName }): JSX.Element | null {
   const urgent = overview?.attention?.filter((item) => item.severity !== "info").length;
   const count = page === "waiting" ? (overview?.waiting ?? 0) + (overview?.never_fit ?? 0) : page === "overview" ? urgent : 0;
   if (!count) return null;
-  const label = page === "waiting" ? tn("count.requests", count) : tn("count.attention", count);
+  const label = page === "waiting" ? isCluster() ? tn("count.waiting_pods", count) : tn("count.requests", count) : tn("count.attention", count);
   return <span class="badge figure" title={label}><span aria-hidden="true">{count}</span><span class="sr-only">{label}</span></span>;
 }
 
@@ -142,8 +153,8 @@ function Help(): JSX.Element {
     if (open && !dialog.current?.open) dialog.current?.showModal();
     if (!open && dialog.current?.open) dialog.current.close();
   }, [open]);
-  const pages = Object.entries(kPageKeys).map(([key, path]) => {
-    const item = kItems.find((each) => each.path === path);
+  const pages = Object.entries(pageKeys()).map(([key, path]) => {
+    const item = kItems.find((each) => pathOf(each) === path);
     return { keys: ["g", key], text: item ? t(item.title) : path };
   });
   const rows = [

@@ -9,6 +9,7 @@ import type { SourceState } from "../data/types";
 import { Icon } from "./icons";
 import { Ago, Name, Sentence } from "./values";
 
+const kMaxSilent = 3; // sources that are named
 export const kOldMs = 10_000;
 const kAgeStepMs = 5000; // a live region speaks at most this often
 
@@ -65,7 +66,7 @@ export function Freshness({ dataTime, sources }: FreshnessProps): JSX.Element | 
       {age > kOldMs && (
         <p class="notice tone-waiting" role="status"><Icon name="warning" />{t("fresh.old", { age: formatDuration(Math.floor(age / kAgeStepMs) * kAgeStepMs) })}</p>
       )}
-      {silent.map((source) => (
+      {silent.slice(0, kMaxSilent).map((source) => (
         <p class="notice tone-waiting" key={source.node}>
           <Icon name="warning" />
           <span>
@@ -76,6 +77,9 @@ export function Freshness({ dataTime, sources }: FreshnessProps): JSX.Element | 
           </span>
         </p>
       ))}
+      {silent.length > kMaxSilent && (
+        <p class="notice tone-waiting"><Icon name="warning" />{t("fresh.more", { n: silent.length - kMaxSilent })}</p>
+      )}
     </div>
   );
 }

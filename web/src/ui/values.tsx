@@ -2,8 +2,10 @@
 import type { ComponentChildren, JSX } from "preact";
 import { t, tOf } from "../core/i18n";
 import { visibleText } from "../core/names";
+import { nodeLink } from "../core/paths";
 import { formatAgo, formatBytes, formatDuration, formatInstant, formatPercent, type Maybe } from "../core/units";
 import { nowMs } from "../data/clock";
+import { isCluster } from "../data/session";
 import { Icon, type IconName } from "./icons";
 
 export function NotKnown({ why }: { why?: string }): JSX.Element {
@@ -39,6 +41,24 @@ export function Name({ text }: { text: string }): JSX.Element {
   return <bdi class="name" dir="auto" title={shown}>{shown}</bdi>;
 }
 
+// A name of which the end stays visible: pods of one owner differ there.
+export function EndOfName({ text }: { text: string }): JSX.Element {
+  const shown = visibleText(text);
+  return <span class="ends" title={shown}><bdi>{shown}</bdi></span>;
+}
+
+// The node of a page's object, beside its title.
+export function NodeName({ node }: { node: Maybe<string> }): JSX.Element {
+  return <span class="muted">{t("column.node")} {node ? isCluster() ? <a href={nodeLink(node)}><Name text={node} /></a> : <Name text={node} /> : <NotKnown />}</span>;
+}
+
+// Names as links, beside each other.
+export function Links({ names, link }: { names: Maybe<string[]>; link(name: string): string }): JSX.Element {
+  if (names == null) return <NotKnown />;
+  if (names.length === 0) return <span class="muted">{t("value.none")}</span>;
+  return <ul class="tags">{names.map((name) => <li key={name}><a href={link(name)}><Name text={name} /></a></li>)}</ul>;
+}
+
 // A sentence that may hold such names; it breaks into lines.
 export function Sentence({ text }: { text: string }): JSX.Element {
   return <bdi class="sentence">{visibleText(text)}</bdi>;
@@ -57,6 +77,8 @@ const kTones: Record<string, Tone> = {
   healthy: "good", running: "good", here: "good", faulty: "broken", broken: "broken", critical: "broken",
   excluded: "idle", reserved: "neutral", orphaned: "waiting", warning: "waiting", "waits-for-room": "waiting",
   "waits-for-quota": "waiting", "never-fits": "broken", unreachable: "broken", "never-reached": "waiting", info: "neutral",
+  ready: "good", "not-ready": "broken", unreadable: "broken", cordoned: "idle", pending: "waiting", ending: "idle",
+  held: "waiting", unscheduled: "waiting", "in-force": "good", fault: "broken",
 };
 const kSigns: Record<Tone, IconName> = {
   good: "ok", neutral: "info", waiting: "warning", broken: "critical", idle: "info",
@@ -78,6 +100,12 @@ export interface Fact {
   value: ComponentChildren;
   hint?: string;
   wide?: boolean;
+}
+
+// Whether a fact shows something else than that it is not known.
+export function isKnown({ value }: Fact): boolean {
+  const node = value as { type?: unknown; props?: Record<string, unknown> } | null;
+  return node?.type !== NotKnown && !["value", "at"].some((name) => node?.props && name in node.props && node.props[name] == null);
 }
 
 // Label and value pairs in columns.
