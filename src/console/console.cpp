@@ -10,7 +10,9 @@
 #include "api/reply.h"
 #include "asio/rethrow.h"
 #include "http/loop_watch.h"
-#include "reading/agent_poller.h"
+#include "reading/agents_reader.h"
+#include "reading/cluster_reader.h"
+#include "reading/view_poller.h"
 #include "web_files.h"
 
 namespace divvy::console {
@@ -78,17 +80,17 @@ http::Answer pageAnswer(const http::Query& query, const std::string& index) {
 
 class Console::Impl {
  public:
-  Impl(asio::any_io_executor executor, const ConsoleOptions& options,
-       std::unique_ptr<NodeSource> source, WhySlow why_slow, history::Store store,
-       ShowLink show_link)
+  Impl(asio::any_io_executor executor, const ConsoleOptions& options, Sources sources,
+       history::Store store, ShowLink show_link)
       : executor_(std::move(executor)),
         options_(options),
         index_(indexPage(options.base_path)),
-        source_(std::move(source)),
+        sources_(std::move(sources)),
         history_(std::move(store)),
         show_link_(std::move(show_link)),
-        api_({options_, history_, *source_, blocking_}, [this] { show_link_(link()); }),
-        poller_(executor_, *source_, why_slow, history_) {}
+        api_({options_, history_, sources_.agents.get(), sources_.cluster.get(), blocking_},
+             [this] { show_link_(link()); }),
+        poller_(executor_, viewSource()) {}
 
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -134,12 +136,18 @@ class Console::Impl {
  private:
   using Ended = std::shared_ptr<bool>;
 
+  std::unique_ptr<ViewSource> viewSource() {
+    if (sources_.cluster != nullptr)
+      return std::make_unique<ClusterReader>(*sources_.cluster, history_);
+    return std::make_unique<AgentsReader>(*sources_.agents, sources_.why_slow, history_);
+  }
+
   std::string link() const { return address() + "#token=" + api_.linkToken(); }
 
   void addOwnRoutes(std::vector<http::Route>& routes) {
     const auto health = [this](bool ready) {
       return [this, ready](http::Query) -> asio::awaitable<http::Answer> {
-        co_return ready && !api_.hasView() ? http::plainText(503, "no agent has been read yet")
+        co_return ready && !api_.hasView() ? http::plainText(503, "nothing has been read yet")
                                            : http::plainText(200, "ok");
       };
     };
@@ -165,32 +173,47 @@ class Console::Impl {
   asio::any_io_executor executor_;
   ConsoleOptions options_;
   const std::string index_;
-  std::unique_ptr<NodeSource> source_;
+  Sources sources_;
   history::Store history_;
   ShowLink show_link_;
   asio::thread_pool blocking_{1};
   ApiService api_;
-  AgentPoller poller_;
+  ViewPoller poller_;
   std::optional<http::LoopWatch> watch_;
   std::unique_ptr<http::Server> server_;
   Ended ended_ = std::make_shared<bool>(false);
 };
 
-Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
-                                                const ConsoleOptions& options,
-                                                std::unique_ptr<NodeSource> source,
-                                                WhySlow why_slow, ShowLink show_link) {
+Result<std::unique_ptr<Console>> Console::make(asio::any_io_executor executor,
+                                               const ConsoleOptions& options, Sources sources,
+                                               ShowLink show_link) {
   const Result<void> loopback = checkLoopback(options.host);
   if (!loopback) return loopback.error();
   history::StoreOptions kept;
   kept.path = options.history_file;
   Result<history::Store> store = history::Store::open(std::move(kept));
   if (!store) return store.error();
-  auto impl = std::make_unique<Impl>(std::move(executor), options, std::move(source), why_slow,
+  auto impl = std::make_unique<Impl>(std::move(executor), options, std::move(sources),
                                      std::move(*store), std::move(show_link));
   const Result<void> started = impl->start();
   if (!started) return started.error();
   return std::unique_ptr<Console>(new Console(std::move(impl)));
+}
+
+Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<NodeSource> source,
+                                                WhySlow why_slow, ShowLink show_link) {
+  return make(std::move(executor), options, {std::move(source), why_slow, nullptr},
+              std::move(show_link));
+}
+
+Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<ClusterSource> source,
+                                                ShowLink show_link) {
+  return make(std::move(executor), options, {nullptr, nullptr, std::move(source)},
+              std::move(show_link));
 }
 
 Console::Console(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

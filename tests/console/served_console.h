@@ -1,4 +1,5 @@
-// A console on the loopback interface with agents that a test controls, and raw clients.
+// A console on the loopback interface with agents or a cluster that a test controls, and raw
+// clients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -88,6 +89,63 @@ class FakeSource : public NodeSource {
 
  private:
   std::shared_ptr<FakeAgents> agents_;
+};
+
+// The cluster. Shared by the console's threads and the test.
+class FakeClusterState {
+ public:
+  using Explain =
+      std::function<Result<boost::json::object>(const std::string&, const std::string&)>;
+  using Plan = std::function<Result<boost::json::array>(const std::string&, const std::string&)>;
+
+  void set(ClusterReading reading) {
+    const std::lock_guard lock(mutex_);
+    reading_ = std::move(reading);
+  }
+  void onExplain(Explain explain) {
+    const std::lock_guard lock(mutex_);
+    explain_ = std::move(explain);
+  }
+  void onPlan(Plan plan) {
+    const std::lock_guard lock(mutex_);
+    plan_ = std::move(plan);
+  }
+
+  ClusterReading reading() {
+    const std::lock_guard lock(mutex_);
+    return reading_;
+  }
+  Explain explain() {
+    const std::lock_guard lock(mutex_);
+    return explain_;
+  }
+  Plan plan() {
+    const std::lock_guard lock(mutex_);
+    return plan_;
+  }
+
+ private:
+  std::mutex mutex_;
+  ClusterReading reading_;
+  Explain explain_;
+  Plan plan_;
+};
+
+class FakeClusterSource : public ClusterSource {
+ public:
+  explicit FakeClusterSource(std::shared_ptr<FakeClusterState> state) : state_(std::move(state)) {}
+  ClusterReading read() override { return state_->reading(); }
+  Result<boost::json::object> explain(const std::string& namespace_name,
+                                      const std::string& pod) override {
+    return state_->explain()(namespace_name, pod);
+  }
+  Result<boost::json::array> plan(const std::string& manifest,
+                                  const std::string& namespace_name) override {
+    return state_->plan()(manifest, namespace_name);
+  }
+
+ private:
+  std::shared_ptr<FakeClusterState> state_;
 };
 
 struct Reply {
@@ -190,13 +248,20 @@ class ServedConsole : public testing::Test {
         eventually([&] { return ask("GET", options_.base_path + "readyz").status == 200; }));
   }
   void serve(std::unique_ptr<NodeSource> source) {
-    auto console = Console::start(
+    run(Console::start(
         loop_.get_executor(), options_, std::move(source),
         [](const agent::TenantView&, const agent::Snapshot&) { return std::vector<std::string>(); },
-        [this](const std::string& link) {
-          const std::lock_guard lock(mutex_);
-          links_.push_back(link);
-        });
+        [this](const std::string& link) { show(link); }));
+  }
+  void serve(std::unique_ptr<ClusterSource> source) {
+    run(Console::start(loop_.get_executor(), options_, std::move(source),
+                       [this](const std::string& link) { show(link); }));
+  }
+  void show(const std::string& link) {
+    const std::lock_guard lock(mutex_);
+    links_.push_back(link);
+  }
+  void run(Result<std::unique_ptr<Console>> console) {
     ASSERT_TRUE(console) << console.error().message();
     console_ = std::move(*console);
     const std::string address = console_->address();

@@ -71,8 +71,8 @@ Result<std::string> clusterSnapshot(const ClusterChoice& choice) {
   snapshot::Snapshot snapshot;
   snapshot.written_by = "divvy " DIVVY_VERSION;
   snapshot.written_at = wallTime();
-  snapshot.config = (*cluster)->config();
-  snapshot.pools = (*cluster)->pools();
+  snapshot.config = (*cluster)->terms().config;
+  snapshot.pools = (*cluster)->terms().pools;
   for (const engine::NodeName& name : (*cluster)->cache().pods().engine().nodes())
     if (const engine::Node* node = (*cluster)->cache().nodes().nodeNamed(name.text))
       snapshot.nodes.push_back(*node);

@@ -4,13 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
 #include "agent_client/console_source.h"
+#include "cluster_console/console_cluster.h"
 #include "commands/commands.h"
 #include "console/console.h"
 #include "options/version.h"
@@ -33,44 +37,38 @@ void makeFolder(const std::string& file) {
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
 }
 
-console::ConsoleOptions consoleOptions(const ConsoleOptions& options) {
+console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std::string& history) {
   console::ConsoleOptions result;
   result.host = options.host;
   result.port = options.port;
   result.base_path = options.base_path;
   result.interval = std::chrono::milliseconds(options.interval_ms);
   result.allow_changes = options.allow_changes;
-  result.history_file = options.history;
+  result.history_file = history;
   result.user = userName();
   result.version = versionLine();
   result.configuration = {
       {"interval", std::to_string(options.interval_ms) + "ms"},
-      {"history", options.history.empty() ? "memory" : options.history},
+      {"history", history.empty() ? "memory" : history},
       {"allow-changes", options.allow_changes ? "yes" : "no"},
       {"base-path", options.base_path},
   };
+  if (options.cluster) result.configuration.emplace_back("team-label", options.team_label);
   return result;
 }
 
-}  // namespace
+// A file name of the cluster's name.
+std::string fileNameOf(const std::string& cluster) {
+  std::string name = cluster;
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char one) { return std::isalnum(one) == 0 && one != '-' && one != '.'; }, '_');
+  return "cluster-" + name + ".sqlite";
+}
 
-int console(const ConsoleOptions& options) {
-  // An agent of this machine, so that the page has devices before the first share.
-  {
-    const Result<std::vector<NodeLink>> links = linkOrStart(options.sim);
-    if (!links) return fail(links.error());
-  }
-  // The history has names of shares: it is for this user only.
-  umask(S_IRWXG | S_IRWXO);
-  makeFolder(options.history);
-  asio::io_context loop{1};
-  asio::signal_set signals(loop, SIGTERM, SIGINT);
-  signals.async_wait([&](const boost::system::error_code& fault, int) {
-    if (!fault) loop.stop();
-  });
-  signal(SIGPIPE, SIG_IGN);
-  bool first = true;
-  const auto show = [&first](const std::string& link) {
+// Shows each link that opens a session.
+console::Console::ShowLink linkPrinter() {
+  return [first = true](const std::string& link) mutable {
     std::printf("%s\n  %s\n",
                 first ? "Open this link in a browser of this machine (Ctrl-C ends the console):"
                       : "A session was opened. The link for another browser:",
@@ -78,11 +76,57 @@ int console(const ConsoleOptions& options) {
     std::fflush(stdout);
     first = false;
   };
-  Result<std::unique_ptr<console::Console>> served =
-      console::Console::start(loop.get_executor(), consoleOptions(options),
-                              std::make_unique<LocalNodes>(options.sim), whySlow, show);
+}
+
+using Served = Result<std::unique_ptr<console::Console>>;
+
+Served serveMachine(const ConsoleOptions& options, asio::io_context& loop) {
+  // An agent of this machine, so that the page has devices before the first share.
+  {
+    const Result<std::vector<NodeLink>> links = linkOrStart(options.sim);
+    if (!links) return links.error();
+  }
+  // The history has names of shares: it is for this user only.
+  umask(S_IRWXG | S_IRWXO);
+  makeFolder(options.history);
+  return console::Console::start(loop.get_executor(), consoleOptions(options, options.history),
+                                 std::make_unique<LocalNodes>(options.sim), whySlow, linkPrinter());
+}
+
+Served serveCluster(const ConsoleOptions& options, asio::io_context& loop) {
+  umask(S_IRWXG | S_IRWXO);
+  Result<std::unique_ptr<ClusterWatch>> watch =
+      ClusterWatch::start({*options.cluster, options.team_label, options.agent_namespace});
+  if (!watch) return watch.error();
+  const std::string name = (*watch)->name();
+  const std::string history = options.history_folder.empty()
+                                  ? options.history
+                                  : options.history_folder + '/' + fileNameOf(name);
+  makeFolder(history);
+  console::ConsoleOptions shown = consoleOptions(options, history);
+  shown.place = name;
+  return console::Console::start(
+      loop.get_executor(), shown,
+      std::make_unique<ConsoleCluster>(*options.cluster, std::move(*watch),
+                                       !options.agent_namespace.empty()),
+      linkPrinter());
+}
+
+}  // namespace
+
+int console(const ConsoleOptions& options) {
+  asio::io_context loop{1};
+  asio::signal_set signals(loop, SIGTERM, SIGINT);
+  signals.async_wait([&](const boost::system::error_code& fault, int) {
+    if (!fault) loop.stop();
+  });
+  signal(SIGPIPE, SIG_IGN);
+  const Served served = options.cluster ? serveCluster(options, loop) : serveMachine(options, loop);
   if (!served) return fail(served.error());
   loop.run();
+  // Questions in progress end first. A second signal does not wait for them.
+  boost::system::error_code ignored;
+  signals.clear(ignored);
   return 0;
 }
 

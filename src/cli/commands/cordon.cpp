@@ -242,8 +242,9 @@ int cordon(const CordonOptions& options) {
   const Result<std::unique_ptr<Cluster>> cluster = Cluster::read(options.cluster);
   if (!cluster) return fail(cluster.error());
   for (const std::string& trouble : (*cluster)->troubles()) printNote("not counted: " + trouble);
-  const Result<Cordons> cordons = cordonsOf((*cluster)->cache().nodes().devicesOf(options.node),
-                                            options.node, options.device, (*cluster)->catalog());
+  const Result<Cordons> cordons =
+      cordonsOf((*cluster)->cache().nodes().devicesOf(options.node), options.node, options.device,
+                (*cluster)->terms().catalog);
   if (!cordons) return fail(cordons.error());
   if (options.what == CordonOptions::What::kDrain) {
     const Result<void> drained = drain(**cluster, options, *cordons);

@@ -1,5 +1,6 @@
 #include "kubernetes/kube_api.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,15 @@ Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string&
   connection.kubeconfig = kubeconfig;
   connection.words.context = context;
   return accessFor(connection);
+}
+
+bool isObjectName(std::string_view name) {
+  const auto accepted = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == ':';
+  };
+  return !name.empty() && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(), accepted);
 }
 
 struct KubeApi::Impl {
@@ -59,6 +69,22 @@ Result<json::value> KubeApi::call(kube::Call call) {
   impl_->loop.run();
   if (!answer) return Error{ErrorCode::kUnavailable, "the API server did not answer"};
   return std::move(*answer);
+}
+
+Result<std::string> KubeApi::text(const std::string& path) {
+  std::optional<Result<kube::Reply>> answer;
+  // No temporary: GCC 12 destroys one in a co_await twice.
+  kube::Call get{kube::Verb::kGet, path};
+  const auto work = [&]() -> asio::awaitable<void> {
+    answer = co_await impl_->client->send(std::move(get));
+  };
+  impl_->loop.restart();
+  asio::co_spawn(impl_->loop, work, rethrow);
+  impl_->loop.run();
+  if (!answer) return Error{ErrorCode::kUnavailable, "the API server did not answer"};
+  if (!*answer) return answer->error();
+  if (!(*answer)->good()) return kube::errorOf(**answer);
+  return std::move((*answer)->body);
 }
 
 Result<kube::Eviction> KubeApi::evict(kube::EvictionOptions ask) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <boost/json/value.hpp>
 
@@ -19,6 +20,10 @@ namespace divvy::cli {
 // Access for commands without further options of kubectl's.
 Result<kube::Access> accessFor(const std::string& kubeconfig, const std::string& context);
 
+// Returns whether the text can be the name of an object or a namespace. Others must not become a
+// part of a path: they would name another request.
+bool isObjectName(std::string_view name);
+
 class KubeApi {
  public:
   static Result<std::unique_ptr<KubeApi>> open(kube::Access access, kube::ClientOptions terms = {});
@@ -27,6 +32,8 @@ class KubeApi {
 
   // As kube::Client.
   Result<boost::json::value> call(kube::Call call);
+  // Returns the body of a successful GET that is no JSON. Errors: those of call().
+  Result<std::string> text(const std::string& path);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
   Result<kube::Eviction> evict(kube::EvictionOptions ask);

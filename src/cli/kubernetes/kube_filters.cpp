@@ -138,17 +138,31 @@ std::map<std::string, std::int64_t> KubeFilters::requestsOf(const json::value& p
 }
 
 void KubeFilters::charge(const PodUsage& taken, int sign) {
-  const auto node = nodes_.find(taken.node);
-  if (node == nodes_.end()) return;
-  for (const auto& [name, amount] : taken.amounts) node->second.left[name] -= sign * amount;
+  Amounts& used = used_[taken.node];
+  for (const auto& [name, amount] : taken.amounts) used[name] += sign * amount;
+}
+
+std::int64_t KubeFilters::left(const std::string& node, const std::string& resource) const {
+  const auto amountOf = [&](const Amounts& amounts) {
+    const auto found = amounts.find(resource);
+    return found == amounts.end() ? 0 : found->second;
+  };
+  const auto used = used_.find(node);
+  return amountOf(nodes_.at(node).allocatable) - (used == used_.end() ? 0 : amountOf(used->second));
 }
 
 void KubeFilters::setNode(const json::value& node) {
   Node& known = nodes_[textAt(node, {"metadata", "name"})];
-  known.spec = objectAt(node, {"spec"});
-  known.labels = objectAt(node, {"metadata", "labels"});
+  // The storage of an event ends with it.
+  known.spec = json::value(objectAt(node, {"spec"}), json::storage_ptr());
+  known.labels = json::object(objectAt(node, {"metadata", "labels"}), json::storage_ptr());
+  known.allocatable.clear();
   for (const auto& [name, amount] : objectAt(node, {"status", "allocatable"}))
-    known.left[std::string(name)] += milliOf(amount);
+    known.allocatable[std::string(name)] = milliOf(amount);
+}
+
+void KubeFilters::removeNode(const std::string& name) {
+  nodes_.erase(name);
 }
 
 void KubeFilters::setPod(const json::value& pod, const std::string& node) {
@@ -188,9 +202,7 @@ std::string KubeFilters::whyNot(const json::value& pod, const std::string& node,
   for (const auto& [name, amount] : requestsOf(pod)) {
     const bool clearable = name == "cpu" || name == "memory" || name == "pods";
     if (clearable && full == FullNodes::kClearable) continue;
-    const auto left = known->second.left.find(name);
-    const std::int64_t has = left == known->second.left.end() ? 0 : left->second;
-    if (amount > has) return "too little " + name;
+    if (amount > left(node, name)) return "too little " + name;
   }
   return "";
 }

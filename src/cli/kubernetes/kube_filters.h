@@ -19,8 +19,9 @@ class KubeFilters {
   // `ours`: resources that kube-scheduler does not count.
   explicit KubeFilters(std::function<bool(const std::string&)> ours) : ours_(std::move(ours)) {}
 
-  // Adds a node; objects are as API servers return them.
+  // Adds or updates a node; objects are as API servers return them.
   void setNode(const boost::json::value& node);
+  void removeNode(const std::string& name);
   // Subtracts the pod's requests from the node, until endPod().
   void setPod(const boost::json::value& pod, const std::string& node);
   void endPod(const std::string& uid);
@@ -39,7 +40,7 @@ class KubeFilters {
   struct Node {
     boost::json::value spec;
     boost::json::object labels;
-    Amounts left;
+    Amounts allocatable;
   };
   struct PodUsage {
     std::string node;
@@ -48,9 +49,11 @@ class KubeFilters {
 
   Amounts requestsOf(const boost::json::value& pod) const;
   void charge(const PodUsage& taken, int sign);
+  std::int64_t left(const std::string& node, const std::string& resource) const;
 
   std::function<bool(const std::string&)> ours_;
   std::map<std::string, Node> nodes_;
+  std::map<std::string, Amounts> used_;    // by node
   std::map<std::string, PodUsage> taken_;  // by UID
 };
 

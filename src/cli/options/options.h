@@ -131,12 +131,15 @@ struct TopOptions {
 // The web page of this machine.
 struct ConsoleOptions {
   SimChoice sim;
+  std::optional<ClusterChoice> cluster;     // none: this machine
+  std::string team_label, agent_namespace;  // agent_namespace: empty: agents are not asked
   std::string host = "127.0.0.1";
   std::uint16_t port = 9400;
   std::string base_path = "/";
   std::uint64_t interval_ms = 1000;
   bool allow_changes = false;
-  std::string history;  // a file; empty: in memory
+  std::string history;         // a file; empty: in memory
+  std::string history_folder;  // of a cluster: a file named after it is there; empty: `history`
 };
 
 struct SetOptions {

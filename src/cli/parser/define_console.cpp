@@ -8,6 +8,7 @@ void Grammar::addConsole() {
       add("console", "Serve a web page with devices, shares, events and charts", makeConsole);
   ConsoleText& text = raw.console;
   console->add_flag("--local", text.local, "of this machine, from its agents");
+  addSwitch(console, "of a cluster, with the rights of the kubeconfig's user");
   console
       ->add_option("--listen", text.listen,
                    "loopback address to serve; port 0: any free one [127.0.0.1:9400]")
@@ -18,11 +19,22 @@ void Grammar::addConsole() {
       ->add_option("--history", text.history,
                    "file of the charts, or memory [~/.local/state/divvy/history.sqlite]")
       ->type_name("FILE");
-  console->add_option("--interval", raw.interval, "time between readings, 250ms or more [1s]")
+  console->add_option("--interval", raw.interval, "time between readings, 250ms or more [1s; 2s]")
       ->type_name("TIME");
+  console
+      ->add_option("--team-label", text.team_label,
+                   "label of namespaces with the name of their team [divvy.dev/team]")
+      ->type_name("KEY");
+  console
+      ->add_option("--agents", text.agents,
+                   "namespace of Divvy's agents, asked for use through the API server; or none "
+                   "[divvy-system]")
+      ->type_name("NAMESPACE");
   console->add_flag("--allow-changes", text.allow_changes,
                     "resize shares and change priorities from the page");
   addSim(console, "only this simulated node");
+  addCluster(console);
+  addMinRuntime(console);
 }
 
 }  // namespace divvy::cli

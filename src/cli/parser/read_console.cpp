@@ -9,6 +9,9 @@ namespace divvy::cli {
 namespace {
 
 constexpr std::uint64_t kShortestIntervalMs = 250;
+constexpr std::uint64_t kClusterIntervalMs = 2000;
+constexpr const char* kTeamLabel = "divvy.dev/team";
+constexpr const char* kAgentNamespace = "divvy-system";
 
 Result<std::string> parseBasePath(const std::string& text) {
   if (text.empty()) return std::string("/");
@@ -41,15 +44,43 @@ std::string historyFile(const std::string& text) {
   return state.empty() ? std::string() : state + "/divvy/history.sqlite";
 }
 
+Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
+  const ConsoleText& text = raw.console;
+  const bool cluster = meansCluster(raw);
+  if (text.local == cluster)
+    return Error{ErrorCode::kUsage,
+                 "console: accepted is one of --local (this machine) and --cluster (a cluster)"};
+  if (!cluster) {
+    if (raw.sim_given) console->sim = raw.sim;
+    console->allow_changes = text.allow_changes;
+    console->history = historyFile(text.history);
+    return {};
+  }
+  if (raw.sim_given || text.allow_changes)
+    return Error{ErrorCode::kUsage, "console: --sim and --allow-changes are accepted with --local"};
+  Result<ClusterChoice> choice = clusterOf(raw);
+  if (!choice) return choice.error();
+  console->cluster = std::move(*choice);
+  console->team_label = text.team_label.empty() ? kTeamLabel : text.team_label;
+  console->agent_namespace = text.agents.empty() ? kAgentNamespace : text.agents;
+  if (text.agents == "none") console->agent_namespace.clear();
+  console->interval_ms = kClusterIntervalMs;
+  const std::string state = stateFolder();
+  if (text.history.empty() && !state.empty()) {
+    console->history_folder = state + "/divvy";
+  } else if (text.history != "memory") {
+    console->history = text.history;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Options> makeConsole(const RawOptions& raw) {
   const ConsoleText& text = raw.console;
-  if (!text.local)
-    return Error{ErrorCode::kUsage,
-                 "console: which machines is not given; accepted: --local (this machine)"};
   ConsoleOptions console;
-  if (raw.sim_given) console.sim = raw.sim;
+  const Result<void> place = readPlace(raw, &console);
+  if (!place) return place.error();
   const Result<void> listen = readListen(text.listen, "--listen", &console.host, &console.port);
   if (!listen) return listen.error();
   Result<std::string> base = parseBasePath(text.base_path);
@@ -63,8 +94,6 @@ Result<Options> makeConsole(const RawOptions& raw) {
   if (console.interval_ms < kShortestIntervalMs)
     return Error{ErrorCode::kUsage, "--interval " + raw.interval + ": accepted: " +
                                         std::to_string(kShortestIntervalMs) + "ms and more"};
-  console.allow_changes = text.allow_changes;
-  console.history = historyFile(text.history);
   return Options{console};
 }
 

@@ -233,12 +233,18 @@ Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT 
   divvy console --local
   divvy console --local --listen 127.0.0.1:8080 --allow-changes
   divvy console --local --sim h100 --history memory
+  divvy console --cluster
+  divvy console --cluster --context prod --team-label example.com/team
 
-Serves the web page of this machine until Ctrl-C: devices, shares, waiting requests, events and
-charts. The printed link opens one session; each use prints a new link. The page is for browsers on
+Serves a web page until Ctrl-C. --local: devices, shares, waiting requests, events and charts of
+this machine. --cluster: nodes, pods and queues that the kubeconfig's user may list: which pods wait
+and why, what would fit, which pods have which devices. It changes nothing. What the pods use is
+read from Divvy's agents, for users who may get pods/proxy in the agents' namespace.
+
+The printed link opens one session; each use prints a new link. The page is for browsers on
 this machine: to see it elsewhere, forward the port (ssh -L 9400:127.0.0.1:9400 HOST).
 
-The page is read-only. With --allow-changes it also resizes running shares and changes their
+The page is read-only. With --local --allow-changes it also resizes running shares and changes their
 priority; each change is shown before it is made.
 
 --history FILE keeps the charts over a restart: 15 minutes at 5 s, 6 hours at 1 minute, 14 days at

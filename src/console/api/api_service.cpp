@@ -8,13 +8,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "api/body_reader.h"
 #include "api/history_queries.h"
 #include "api/reply.h"
+#include "view/agent_view.h"
+#include "view/cluster_view.h"
 
 namespace divvy::console {
 namespace {
@@ -32,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> wordsOf(const http::Query& quer
   return words;
 }
 
-bj::array sourceRows(const NodeView& view) {
+bj::array sourceRows(const ConsoleView& view) {
   bj::array rows;
   for (const SourceState& source : view.sources) rows.push_back(source.row());
   return rows;
@@ -51,7 +50,7 @@ std::string randomBytes() {
 }
 
 // The state of the data that an answer was made of.
-void addState(bj::object& object, const NodeView& view) {
+void addState(bj::object& object, const ConsoleView& view) {
   object["data_time_ms"] = instantOrNull(view.data_ms);
   object["sources"] = sourceRows(view);
 }
@@ -75,27 +74,11 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
   return chosen;
 }
 
-// Counts a call from its begin to its end, however it ends. The console may end before the call.
-class CountedCall {
- public:
-  explicit CountedCall(std::shared_ptr<unsigned> count) : count_(std::move(count)) { ++*count_; }
-  ~CountedCall() { --*count_; }
-  CountedCall(const CountedCall&) = delete;
-  CountedCall& operator=(const CountedCall&) = delete;
-
- private:
-  std::shared_ptr<unsigned> count_;
-};
-
-// Runs a blocking call on the pool. `call` must last until then. (A result of co_spawn needs a
-// default value. The closure has no destructor: GCC 12 destroys one in a co_await twice.)
-template <typename T>
-asio::awaitable<T> onPool(asio::thread_pool& pool, const std::function<T()>& call) {
-  const std::function<T()>* const work = &call;
-  std::optional<T> result = co_await asio::co_spawn(
-      pool, [work]() -> asio::awaitable<std::optional<T>> { co_return (*work)(); },
-      asio::use_awaitable);
-  co_return std::move(*result);
+// Totals of nothing, until the source has been read.
+std::shared_ptr<const ConsoleView> firstView(const ApiParts& parts) {
+  return std::make_shared<const ConsoleView>(parts.cluster != nullptr
+                                                 ? ClusterViewBuilder().build({}, nowMs())
+                                                 : ViewBuilder(nullptr).build({}, nowMs()));
 }
 
 }  // namespace
@@ -108,13 +91,15 @@ ApiService::ApiService(const ApiParts& parts, std::function<void()> session_open
            [this](const std::string& cookie) {
              return sessions_.find(cookie, steadyMs()) != nullptr;
            }),
+      questions_(parts, guard_),
       session_opened_(std::move(session_opened)),
-      // Totals of no agent, until the agents have been read.
-      view_(std::make_shared<const NodeView>(ViewBuilder(nullptr).build({}, nowMs()))) {}
+      view_(firstView(parts)) {}
 
-void ApiService::publish(const NodeView& before, std::shared_ptr<const NodeView> now) {
+void ApiService::publish(const ConsoleView& before, std::shared_ptr<const ConsoleView> now) {
   view_ = std::move(now);
-  has_view_ = true;
+  questions_.setView(view_);
+  // Of agents, those that do not answer are shown, too.
+  has_view_ = parts_.cluster == nullptr || view_->data_ms != 0;
   hub_.publish(before, *view_);
 }
 
@@ -147,10 +132,6 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
                  [this](http::Query query) -> Awaited { co_return openSession(query); }});
   out.push_back({"DELETE", api + "session", 0,
                  [this](http::Query query) -> Awaited { co_return closeSession(query); }});
-  out.push_back({"POST", api + "explain", kMaxBody,
-                 [this](http::Query query) { return explain(std::move(query)); }});
-  out.push_back({"POST", api + "changes", kMaxBody,
-                 [this](http::Query query) { return change(std::move(query)); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
   addRead(out, "series", &ApiService::seriesAnswer);
@@ -158,15 +139,9 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
   addRead(out, "usage.csv", &ApiService::usageCsv);
   addRead(out, "stream", &ApiService::streamAnswer);
   addRead(out, "about", &ApiService::aboutAnswer);
-  addList(out, {{"nodes", &nodeFields(), "node", {"node", "driver"}}, &NodeView::nodes});
-  addList(out, {{"devices", &deviceFields(), "index", {"uuid", "model", "node", "pool"}},
-                &NodeView::devices});
-  addList(out, {{"shares", &shareFields(), "name", {"name", "tenant", "node", "command", "note"}},
-                &NodeView::shares});
-  addList(out, {{"waiting", &waitingFields(), "position", {"name", "node", "reason"}},
-                &NodeView::waiting});
-  addList(out, {{"events", &eventFields(), "-time_ms", {"text", "name", "kind", "node", "actor"}},
-                &NodeView::events});
+  for (const List& list : parts_.cluster != nullptr ? clusterLists() : machineLists())
+    addList(out, list);
+  questions_.addRoutes(out);
 }
 
 http::Answer ApiService::listAnswer(const http::Query& query, const List& list) const {
@@ -230,20 +205,28 @@ http::Answer ApiService::closeSession(const http::Query& query) {
 
 http::Answer ApiService::sessionAnswer(const http::Query&, const Session& session) {
   const ConsoleOptions& options = parts_.options;
+  const bool changes = options.allow_changes && parts_.cluster == nullptr;
   return jsonAnswer({
       {"user", session.user},
-      {"mode", "local"},
+      {"mode", parts_.cluster != nullptr ? "cluster" : "local"},
       {"way_in", session.way_in},
       {"csrf", session.csrf},
       {"version", options.version},
-      {"node", view_->sources.empty() ? std::string() : view_->sources.front().node},
-      {"can", bj::object{{"change", options.allow_changes}, {"plan", true}}},
-      {"changes", bj::object{{"enabled", options.allow_changes},
-                             {"how", "start the console with --allow-changes"}}},
+      {"node", placeName()},
+      {"can", bj::object{{"change", changes}, {"plan", true}}},
+      {"changes", bj::object{{"enabled", changes},
+                             {"how", parts_.cluster != nullptr
+                                         ? "changes from a cluster's page are not available yet"
+                                         : "start the console with --allow-changes"}}},
       {"history", historyState(parts_.history, options.history_file.empty())},
       {"poll_ms", options.interval.count()},
       {"base_path", options.base_path},
   });
+}
+
+std::string ApiService::placeName() const {
+  if (!parts_.options.place.empty()) return parts_.options.place;
+  return view_->sources.empty() ? std::string() : view_->sources.front().node;
 }
 
 http::Answer ApiService::overviewAnswer(const http::Query&, const Session&) {
@@ -260,14 +243,18 @@ http::Answer ApiService::seriesAnswer(const http::Query& query, const Session&) 
 http::Answer ApiService::usageAnswer(const http::Query& query, const Session&) {
   const Result<std::vector<UsageSum>> sums = usageOf(parts_.history, query, nowMs());
   if (!sums) return errorAnswer(sums.error());
+  // Without agents no use of a cluster is known.
+  const bool use_known = parts_.cluster == nullptr ||
+                         !view_->overview.at("funnel").at("compute").at("used_percent").is_null();
   bj::array items;
   for (const UsageSum& sum : *sums)
-    items.push_back(bj::object{{"key", sum.key},
-                               {"name", sum.name},
-                               {"device_hours", sum.device_hours},
-                               {"allocated_device_hours", sum.allocated_device_hours},
-                               {"memory_byte_hours", sum.memory_byte_hours},
-                               {"throttled_ms", sum.throttled_ms}});
+    items.push_back(
+        bj::object{{"key", sum.key},
+                   {"name", sum.name},
+                   {"device_hours", use_known ? bj::value(sum.device_hours) : bj::value(nullptr)},
+                   {"allocated_device_hours", sum.allocated_device_hours},
+                   {"memory_byte_hours", sum.memory_byte_hours},
+                   {"throttled_ms", sum.throttled_ms}});
   return jsonAnswer({{"items", std::move(items)}});
 }
 
@@ -312,51 +299,6 @@ http::Answer ApiService::aboutAnswer(const http::Query&, const Session&) {
            {"sessions", sessions_.size()},
            {"history", historyState(parts_.history, options.history_file.empty())}}},
   });
-}
-
-ApiService::Awaited ApiService::explain(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
-  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
-  const Result<Question> question = readQuestion(query.body);
-  if (!question) co_return errorAnswer(question.error());
-  if (*calls_ >= kMaxCalls)
-    co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
-  const CountedCall counted(calls_);
-  const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
-    return parts_.source.explain(question->node, question->request);
-  };
-  const Result<agent::ExplainReply> reply = co_await onPool(parts_.blocking, call);
-  co_return reply ? jsonAnswer(explanationOf(*reply)) : errorAnswer(reply.error());
-}
-
-ApiService::Awaited ApiService::change(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
-  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
-  if (!parts_.options.allow_changes)
-    co_return errorAnswer(403, "forbidden",
-                          "changes are off; start the console with --allow-changes");
-  Result<ShareChange> change = readChange(query.body);
-  if (!change) co_return errorAnswer(change.error());
-  const auto share = view_->shares.find(change->share);
-  if (share == view_->shares.end())
-    co_return errorAnswer(404, "not-found", "the share has ended; nothing was changed");
-  const Result<std::vector<std::string>> effects = effectsOf(*change, share->second);
-  if (!effects) co_return errorAnswer(effects.error());
-  bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
-  object["refused"] = nullptr;
-  if (change->dry_run) co_return jsonAnswer(std::move(object));
-  if (*calls_ >= kMaxCalls)
-    co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
-  change->request.tenant = std::string(share->second.at("tenant").get_string());
-  const std::string node(share->second.at("node").get_string());
-  const CountedCall counted(calls_);
-  const std::function<Result<void>()> call = [this, node, &change] {
-    return parts_.source.change(node, change->request);
-  };
-  const Result<void> done = co_await onPool(parts_.blocking, call);
-  if (!done)
-    object["refused"] = bj::object{{"code", "conflict"}, {"message", done.error().message()}};
-  co_return jsonAnswer(std::move(object));
 }
 
 }  // namespace divvy::console

@@ -184,6 +184,19 @@ Result<std::vector<std::string>> effectsOf(const ShareChange& change, const Row&
   return effects;
 }
 
+Result<ManifestQuestion> readManifestQuestion(std::string_view body) {
+  const Result<bj::object> object = parseObject(body);
+  if (!object) return object.error();
+  const Result<void> known = checkMembers(*object, {"manifest", "namespace"});
+  if (!known) return known.error();
+  Result<std::optional<std::string>> manifest = textOf(*object, "manifest");
+  if (!manifest) return manifest.error();
+  if (!*manifest) return bad("manifest", "YAML or JSON of pods or workloads");
+  Result<std::optional<std::string>> namespace_name = textOf(*object, "namespace");
+  if (!namespace_name) return namespace_name.error();
+  return ManifestQuestion{std::move(**manifest), namespace_name->value_or("")};
+}
+
 bj::object explanationOf(const agent::ExplainReply& reply) {
   bj::array devices, fixes, victims;
   for (const agent::DeviceVerdictView& device : reply.devices)

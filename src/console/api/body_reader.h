@@ -37,6 +37,15 @@ Result<ShareChange> readChange(std::string_view body);
 // Returns the effects of a change on a share, one sentence each. kUsage: it would change nothing.
 Result<std::vector<std::string>> effectsOf(const ShareChange& change, const Row& share);
 
+// Pods whose places are asked for.
+struct ManifestQuestion {
+  std::string manifest;        // YAML or JSON
+  std::string namespace_name;  // empty: their own
+};
+
+// Reads {"manifest": "kind: Pod ...", "namespace": "train"}. kUsage: as above.
+Result<ManifestQuestion> readManifestQuestion(std::string_view body);
+
 // Returns the answer of an agent as docs/reference/console-api.md has it.
 boost::json::object explanationOf(const agent::ExplainReply& reply);
 

@@ -74,13 +74,18 @@ bool contains(const bj::value* value, const std::string& lower) {
   return text.find(lower) != std::string::npos;
 }
 
-// "member:text" if the member exists; else all of it is free text.
+bool equals(const bj::value* value, std::string_view text) {
+  return value != nullptr && !value->is_null() && shown(*value) == text;
+}
+
+// "member:text" or "member=text" if the member exists; else all of it is free text.
 bool matches(const Row& row, const ListKind& kind, const std::string& filter) {
-  const std::size_t colon = filter.find(':');
+  const std::size_t colon = filter.find_first_of(":=");
   const std::string_view field = std::string_view(filter).substr(0, colon);
   std::string text = filter;
   if (colon != std::string::npos && has(kind, field)) {
     text.erase(0, colon + 1);
+    if (filter[colon] == '=') return equals(row.if_contains(field), text);
     boost::algorithm::to_lower(text);
     return contains(row.if_contains(field), text);
   }

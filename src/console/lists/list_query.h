@@ -24,11 +24,12 @@ struct ListKind {
 
 // What a viewer asks of a list.
 struct ListQuery {
-  std::size_t limit = 100;           // 1 to kMaxRows
-  std::string after;                 // cursor of the page before; empty: the first page
-  std::string order;                 // member, "-" in front: descending
-  std::vector<std::string> filters;  // "member:text" or free text; all have to match
-  std::vector<std::string> fields;   // members of the answer beside "id"; empty: all
+  std::size_t limit = 100;  // 1 to kMaxRows
+  std::string after;        // cursor of the page before; empty: the first page
+  std::string order;        // member, "-" in front: descending
+  // "member:text" (a part of it), "member=text" (all of it) or free text; all have to match.
+  std::vector<std::string> filters;
+  std::vector<std::string> fields;  // members of the answer beside "id"; empty: all
   // Of a list with a member "time_ms": only rows of [from_ms, to_ms).
   std::optional<std::int64_t> from_ms, to_ms;
 };

@@ -62,7 +62,7 @@ void StreamHub::removeClosed() {
   viewers_.remove_if([](const Viewer& viewer) { return !viewer.stream->open(); });
 }
 
-void StreamHub::publish(const NodeView& before, const NodeView& after) {
+void StreamHub::publish(const ConsoleView& before, const ConsoleView& after) {
   log_.append(before, after);
   removeClosed();
   for (Viewer& viewer : viewers_) feed(viewer);

@@ -29,7 +29,7 @@ class StreamHub {
                                     std::string_view last_id);
 
   // Sends what differs between two views.
-  void publish(const NodeView& before, const NodeView& after);
+  void publish(const ConsoleView& before, const ConsoleView& after);
 
   // To be called every 15 s: keeps connections open, and ends those of ended sessions.
   void beat();

@@ -38,8 +38,9 @@ std::string message(const std::string& id, const std::string& event, const std::
 }  // namespace
 
 const std::vector<std::string_view>& topics() {
-  static const std::vector<std::string_view> names{"overview", "nodes",   "devices",
-                                                   "shares",   "waiting", "events"};
+  static const std::vector<std::string_view> names{"overview", "nodes",  "devices",   "shares",
+                                                   "waiting",  "events", "workloads", "queues",
+                                                   "pools",    "teams",  "models"};
   return names;
 }
 
@@ -57,7 +58,7 @@ void TopicLog::push(std::string_view topic, const std::string& event, const std:
   }
 }
 
-void TopicLog::append(const NodeView& before, const NodeView& after) {
+void TopicLog::append(const ConsoleView& before, const ConsoleView& after) {
   const auto send = [&](std::string_view topic, Delta delta) {
     if (delta.empty()) return;
     const std::string data = jsonText(bj::object{{"topic", topic},
@@ -77,6 +78,11 @@ void TopicLog::append(const NodeView& before, const NodeView& after) {
   send("shares", deltaOf(before.shares, after.shares));
   send("waiting", deltaOf(before.waiting, after.waiting));
   send("events", deltaOf(before.events, after.events));
+  send("workloads", deltaOf(before.workloads, after.workloads));
+  send("queues", deltaOf(before.queues, after.queues));
+  send("pools", deltaOf(before.pools, after.pools));
+  send("teams", deltaOf(before.teams, after.teams));
+  send("models", deltaOf(before.models, after.models));
 }
 
 std::optional<std::vector<const TopicChange*>> TopicLog::since(std::uint64_t number) const {

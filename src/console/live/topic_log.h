@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "view/node_view.h"
+#include "view/console_view.h"
 
 namespace divvy::console {
 
@@ -35,7 +35,7 @@ class TopicLog {
   explicit TopicLog(std::string epoch) : epoch_(std::move(epoch)) {}
 
   // Appends what differs between two views.
-  void append(const NodeView& before, const NodeView& after);
+  void append(const ConsoleView& before, const ConsoleView& after);
 
   // Returns the messages after `number`; nothing if some of them were dropped.
   std::optional<std::vector<const TopicChange*>> since(std::uint64_t number) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 namespace divvy::console {
 
 using Row = boost::json::object;
+using Rows = std::map<std::string, Row, std::less<>>;  // by identifier
 
 // A share that computed nothing for this long counts as idle in totals.
 constexpr std::uint64_t kIdleMs = 15 * 60 * 1000;

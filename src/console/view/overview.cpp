@@ -3,7 +3,8 @@
 
 #include <boost/json.hpp>
 
-#include "view/node_view.h"
+#include "view/agent_view.h"
+#include "view/overview_parts.h"
 
 namespace divvy::console {
 namespace {
@@ -62,47 +63,6 @@ void countShares(const agent::Snapshot& node, Funnel& funnel, ShareCounts& count
   }
 }
 
-bj::object cellOf(const Row& device) {
-  bj::object cell;
-  for (const char* name :
-       {"id", "node", "index", "model", "state", "memory_total_bytes", "memory_limits_bytes",
-        "memory_used_bytes", "compute_requested_percent", "utilisation_percent", "tenants"})
-    cell[name] = device.at(name);
-  return cell;
-}
-
-// By node, then by index.
-bool isBefore(const Row* one, const Row* two) {
-  const auto key = [](const Row& row) {
-    return std::pair(std::string_view(row.at("node").get_string()),
-                     row.at("index").to_number<std::uint64_t>());
-  };
-  return key(*one) < key(*two);
-}
-
-// Findings, the severest first.
-class Attention {
- public:
-  void add(const char* severity, const char* code, const std::string& text,
-           const std::string& link) {
-    auto& list = severity == std::string_view("critical")  ? critical_
-                 : severity == std::string_view("warning") ? warning_
-                                                           : info_;
-    list.push_back(
-        bj::object{{"severity", severity}, {"code", code}, {"text", text}, {"link", link}});
-  }
-
-  bj::array take() {
-    bj::array all = std::move(critical_);
-    for (bj::value& item : warning_) all.push_back(std::move(item));
-    for (bj::value& item : info_) all.push_back(std::move(item));
-    return all;
-  }
-
- private:
-  bj::array critical_, warning_, info_;
-};
-
 void findDevices(const agent::Snapshot& node, Attention& attention) {
   for (const agent::DeviceView& device : node.devices) {
     const std::string name = "device " + std::to_string(device.index) + " of " + node.node;
@@ -141,7 +101,7 @@ void findShares(const agent::Snapshot& node, Attention& attention) {
   }
 }
 
-void findSources(const NodeView& view, Attention& attention) {
+void findSources(const ConsoleView& view, Attention& attention) {
   for (const SourceState& source : view.sources) {
     if (!source.failure.empty())
       attention.add("critical", "agent-unreachable",
@@ -169,7 +129,7 @@ bj::object funnelOf(const Funnel& funnel) {
 
 }  // namespace
 
-Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView& view) {
+Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const ConsoleView& view) {
   Funnel funnel;
   ShareCounts counts;
   Attention attention;
@@ -180,11 +140,6 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView
     findDevices(*node, attention);
     findShares(*node, attention);
   }
-  std::vector<const Row*> devices;
-  for (const auto& [id, device] : view.devices) devices.push_back(&device);
-  std::sort(devices.begin(), devices.end(), isBefore);
-  bj::array cells;
-  for (const Row* device : devices) cells.push_back(cellOf(*device));
   return Row{{"id", "overview"},
              {"funnel", funnelOf(funnel)},
              {"overcommit",
@@ -197,7 +152,7 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const NodeView
              {"waiting", view.waiting.size()},
              // The agent refuses such requests; a fault can make one of a waiting request.
              {"never_fit", nullptr},
-             {"devices", std::move(cells)},
+             {"devices", deviceCells(view.devices)},
              {"attention", attention.take()}};
 }
 

@@ -210,7 +210,7 @@ TEST_F(Filters, TaintsAndSelectors_ReasonNamed) {
   EXPECT_NE(whyNot(affine(R"({"key":"rack","operator":"Exists"})")), "");
   filters.setNode(json::parse(R"({"metadata":{"name":"a"},"spec":{"taints":[
     {"key":"gpu","value":"yes","effect":"NoSchedule"},
-    {"key":"b","effect":"PreferNoSchedule"}]}})"));
+    {"key":"b","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"pods":"2"}}})"));
   EXPECT_EQ(whyNot("{}"), "has the taint gpu");
   EXPECT_EQ(whyNot(R"({"tolerations":[{"key":"gpu","value":"yes"}]})"), "");
   EXPECT_EQ(whyNot(R"({"tolerations":[{"key":"gpu","value":"no"}]})"), "has the taint gpu");

@@ -355,5 +355,37 @@ TEST(ListQuery, FilterOfMember_OnlyThatMember) {
   EXPECT_EQ(found(":"), std::vector<std::string>{});
 }
 
+TEST(ListQuery, ExactFilter_WholeTextOfMember) {
+  const std::vector<Row> rows{
+      Row{{"id", "a"}, {"name", "serve"}, {"key", 1}},
+      Row{{"id", "b"}, {"name", "serve-2"}, {"key", 12}},
+      Row{{"id", "c"}, {"name", ""}, {"key", nullptr}},
+      Row{{"id", "d"}, {"name", "a=b"}, {"key", true}},
+      Row{{"id", "e"}, {"name", "name=serve"}},
+  };
+  using Ids = std::vector<std::string>;
+  const auto found = [&](const std::vector<std::string>& filters) {
+    ListQuery query;
+    query.order = "id";
+    query.filters = filters;
+    return idsOf(selectPage(pointersTo(rows), kThings, query)->items);
+  };
+  EXPECT_EQ(found({"name=serve"}), Ids{"a"});
+  EXPECT_EQ(found({"name:serve"}), (Ids{"a", "b", "e"}));
+  EXPECT_EQ(found({"name=SERVE"}), Ids{}) << "case counts";
+  EXPECT_EQ(found({"name=serv"}), Ids{});
+  EXPECT_EQ(found({"name="}), Ids{"c"});
+  EXPECT_EQ(found({"name=a=b"}), Ids{"d"});
+  EXPECT_EQ(found({"name:a=b"}), Ids{"d"}) << "the first of both signs counts";
+  EXPECT_EQ(found({"key=1"}), Ids{"a"});
+  EXPECT_EQ(found({"key=12"}), Ids{"b"});
+  EXPECT_EQ(found({"key=true"}), Ids{"d"});
+  EXPECT_EQ(found({"key="}), Ids{}) << "unknown is not an empty text";
+  EXPECT_EQ(found({"key=null"}), Ids{});
+  EXPECT_EQ(found({"none=serve"}), Ids{}) << "no member: free text";
+  EXPECT_EQ(found({"name=serve", "key=1"}), Ids{"a"});
+  EXPECT_EQ(found({"name=serve", "key=2"}), Ids{});
+}
+
 }  // namespace
 }  // namespace divvy::console

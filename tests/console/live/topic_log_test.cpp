@@ -12,7 +12,7 @@ namespace {
 namespace bj = boost::json;
 using Rows = std::map<std::string, Row, std::less<>>;
 
-Rows& rowsOf(NodeView& view, std::string_view topic) {
+Rows& rowsOf(ConsoleView& view, std::string_view topic) {
   if (topic == "nodes") return view.nodes;
   if (topic == "devices") return view.devices;
   if (topic == "shares") return view.shares;
@@ -50,10 +50,10 @@ Message parsed(const std::string& text) {
 
 // A page that follows all lists.
 struct Follower {
-  NodeView rows;
+  ConsoleView rows;
   std::uint64_t number = 0;
 
-  void apply(const Message& message, NodeView& present) {
+  void apply(const Message& message, ConsoleView& present) {
     const std::string topic(message.data.at("topic").get_string());
     if (message.event == "resync") {
       if (topic == "overview")
@@ -74,8 +74,8 @@ struct Follower {
   }
 };
 
-NodeView anyView(std::int64_t data_ms) {
-  NodeView view;
+ConsoleView anyView(std::int64_t data_ms) {
+  ConsoleView view;
   view.data_ms = data_ms;
   view.overview = Row{{"id", "overview"}, {"waiting", *rc::gen::inRange(0, 3)}};
   for (const std::string_view topic : topics()) {
@@ -94,7 +94,7 @@ NodeView anyView(std::int64_t data_ms) {
 
 RC_GTEST_PROP(TopicLog, FollowerFromAnyView_HasRowsOfLastView, ()) {
   TopicLog log("7");
-  std::vector<NodeView> views{anyView(1)};
+  std::vector<ConsoleView> views{anyView(1)};
   std::vector<std::uint64_t> numbers{log.last()};
   const int count = *rc::gen::inRange(1, 7);
   for (int i = 0; i < count; ++i) {
@@ -113,7 +113,7 @@ RC_GTEST_PROP(TopicLog, FollowerFromAnyView_HasRowsOfLastView, ()) {
       RC_ASSERT(change->number == ++follower.number);
       follower.apply(message, views.back());
     }
-    NodeView& last = views.back();
+    ConsoleView& last = views.back();
     RC_ASSERT(follower.number == log.last());
     RC_ASSERT(follower.rows.overview == last.overview);
     for (const std::string_view topic : topics()) {
@@ -122,8 +122,8 @@ RC_GTEST_PROP(TopicLog, FollowerFromAnyView_HasRowsOfLastView, ()) {
   }
 }
 
-NodeView viewOf(int value, std::size_t note_size = 0) {
-  NodeView view;
+ConsoleView viewOf(int value, std::size_t note_size = 0) {
+  ConsoleView view;
   view.data_ms = value;
   view.overview = Row{{"id", "overview"}, {"v", value}};
   view.shares["s"] = Row{{"id", "s"}, {"v", value}, {"note", std::string(note_size, 'x')}};
@@ -190,7 +190,7 @@ TEST(TopicLog, IdsOfOthers_Nothing) {
 // Bytes of a tenant that are no UTF-8 would end the browser's stream with an error.
 TEST(TopicLog, InvalidUtf8_MessageIsJson) {
   TopicLog log("7");
-  NodeView after = viewOf(1);
+  ConsoleView after = viewOf(1);
   after.shares["s"]["note"] = std::string("a\xff\xc3\0b\xed\xa0\x80 \xe2\x82", 12);
   log.append(viewOf(1), after);
   const auto changes = log.since(0);

@@ -1,4 +1,4 @@
-// The web console of one machine.
+// The web console of one machine, or of a cluster.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "base/result.h"
+#include "console/cluster_source.h"
 #include "console/node_source.h"
 
 namespace divvy::console {
@@ -21,17 +22,18 @@ struct ConsoleOptions {
   std::string host = "127.0.0.1";            // or "::1"
   std::uint16_t port = 9400;                 // 0: any free port
   std::string base_path = "/";               // begins and ends with a slash
-  std::chrono::milliseconds interval{1000};  // between two readings of the agents
+  std::chrono::milliseconds interval{1000};  // between two readings
   bool allow_changes = false;
   std::string history_file;  // empty: the history is kept in memory
   std::string user;          // the person that changes are made for
+  std::string place;         // name of the cluster; empty: the first node's
   std::string version, commit;
   // For the page "About": options as they are in effect.
   std::vector<std::pair<std::string, std::string>> configuration;
 };
 
-// Serves pages and API until it is destroyed. Agents are read by threads of its own; the rest runs
-// on the executor's thread.
+// Serves pages and API until it is destroyed. Agents or the cluster are read by threads of its own;
+// the rest runs on the executor's thread.
 class Console {
  public:
   // Called on the executor's thread with the address of a link that opens one session: at the
@@ -44,6 +46,11 @@ class Console {
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<NodeSource> source,
                                                 WhySlow why_slow, ShowLink show_link);
+  // The same for a cluster.
+  static Result<std::unique_ptr<Console>> start(boost::asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<ClusterSource> source,
+                                                ShowLink show_link);
   // Waits for a reading in progress, then closes all connections and the history.
   ~Console();
 
@@ -52,6 +59,15 @@ class Console {
 
  private:
   class Impl;
+  // One of `agents` and `cluster` is not null.
+  struct Sources {
+    std::unique_ptr<NodeSource> agents;
+    WhySlow why_slow;
+    std::unique_ptr<ClusterSource> cluster;
+  };
+  static Result<std::unique_ptr<Console>> make(boost::asio::any_io_executor executor,
+                                               const ConsoleOptions& options, Sources sources,
+                                               ShowLink show_link);
   explicit Console(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,4 +1,4 @@
-#include "view/node_view.h"
+#include "view/agent_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ NodeReading failed(const std::string& node, const std::string& failure) {
   return reading;
 }
 
-std::vector<std::string> codesOf(const NodeView& view) {
+std::vector<std::string> codesOf(const ConsoleView& view) {
   std::vector<std::string> codes;
   for (const bj::value& item : view.overview.at("attention").as_array())
     codes.emplace_back(item.at("code").as_string());
@@ -40,21 +40,21 @@ std::vector<std::string> codesOf(const NodeView& view) {
 
 TEST(ViewBuilder, AgentFails_RowsStayAndSourceSaysSince) {
   ViewBuilder builder(noReason);
-  const NodeView first = builder.build({answered(sampleNode())}, 1000);
+  const ConsoleView first = builder.build({answered(sampleNode())}, 1000);
   ASSERT_EQ(first.sources.size(), 1u);
   EXPECT_EQ(first.sources[0].row(),
             (Row{{"node", "studio"}, {"state", "ok"}, {"since_ms", 1000}, {"message", ""}}));
-  const NodeView second = builder.build({failed("studio", "no answer")}, 2000);
+  const ConsoleView second = builder.build({failed("studio", "no answer")}, 2000);
   EXPECT_EQ(second.shares, first.shares);
   EXPECT_EQ(second.devices, first.devices);
   EXPECT_EQ(second.data_ms, 1000);
   EXPECT_EQ(second.sources[0].row().at("state"), "unreachable");
   EXPECT_EQ(second.sources[0].row().at("since_ms"), 2000);
   EXPECT_THAT(codesOf(second), testing::Contains("agent-unreachable"));
-  const NodeView third = builder.build({failed("studio", "another cause")}, 3000);
+  const ConsoleView third = builder.build({failed("studio", "another cause")}, 3000);
   EXPECT_EQ(third.sources[0].row().at("since_ms"), 2000) << "it fails since then";
   EXPECT_EQ(third.sources[0].row().at("message"), "another cause");
-  const NodeView fourth = builder.build({answered(sampleNode())}, 4000);
+  const ConsoleView fourth = builder.build({answered(sampleNode())}, 4000);
   EXPECT_EQ(fourth.sources[0].row().at("state"), "ok");
   EXPECT_EQ(fourth.sources[0].row().at("since_ms"), 4000);
   EXPECT_EQ(fourth.data_ms, 4000);
@@ -62,7 +62,7 @@ TEST(ViewBuilder, AgentFails_RowsStayAndSourceSaysSince) {
 
 TEST(ViewBuilder, NeverReached_NoRowsAndState) {
   ViewBuilder builder(noReason);
-  const NodeView view = builder.build({failed("studio", "no answer")}, 1000);
+  const ConsoleView view = builder.build({failed("studio", "no answer")}, 1000);
   EXPECT_EQ(view.sources[0].row().at("state"), "never-reached");
   EXPECT_TRUE(view.devices.empty());
   EXPECT_TRUE(view.nodes.empty());
@@ -75,7 +75,7 @@ TEST(ViewBuilder, AgentEnded_RowsDisappear) {
   ViewBuilder builder(noReason);
   agent::Snapshot other = sampleNode("other");
   for (agent::DeviceView& device : other.devices) device.uuid = "O" + device.uuid;
-  NodeView view = builder.build({answered(other), answered(sampleNode())}, 1000);
+  ConsoleView view = builder.build({answered(other), answered(sampleNode())}, 1000);
   EXPECT_EQ(view.devices.size(), 4u);
   EXPECT_EQ(view.shares.size(), 4u);
   view = builder.build({answered(sampleNode())}, 2000);
@@ -101,7 +101,7 @@ TEST(ViewBuilder, ManyEvents_OldestDropped) {
   }
   EXPECT_EQ(builder.build({reading}, 1000).events.size(), ViewBuilder::kMaxEvents);
   reading.events.clear();
-  const NodeView view = builder.build({reading}, 2000);
+  const ConsoleView view = builder.build({reading}, 2000);
   EXPECT_EQ(view.events.size(), ViewBuilder::kMaxEvents);
   EXPECT_FALSE(view.events.contains("studio/7-5"));
   EXPECT_TRUE(view.events.contains("studio/7-6"));
@@ -122,7 +122,7 @@ TEST(Overview, Totals_SumOfDevicesAndShares) {
   node.tenants[0].idle_s = 15 * 60;
   node.tenants[1].throttled_permille = 100;
   node.tenants[1].shares[0].swapped = 5;
-  const NodeView view = ViewBuilder(noReason).build({answered(node)}, 1000);
+  const ConsoleView view = ViewBuilder(noReason).build({answered(node)}, 1000);
   const bj::value& funnel = view.overview.at("funnel");
   const std::uint64_t gib = std::uint64_t{1} << 30;
   EXPECT_EQ(funnel.at("devices"), 2u);
@@ -148,7 +148,7 @@ TEST(Overview, IdleTimeJustBelowBound_NotIdle) {
   node.tenants[0].idle_known = true;
   node.tenants[0].idle_s = 15 * 60 - 1;
   node.tenants[1].idle_s = 100'000;  // not valid without idle_known
-  const NodeView view = ViewBuilder(noReason).build({answered(node)}, 1000);
+  const ConsoleView view = ViewBuilder(noReason).build({answered(node)}, 1000);
   EXPECT_EQ(view.overview.at("shares").at("idle"), 0u);
 }
 
@@ -161,7 +161,7 @@ TEST(Overview, Findings_SeverestFirstAndLinked) {
   node.tenants[1].state = "broken";
   node.devices[0].thrash_risk = true;
   node.devices[1].fault = "Xid 79";
-  const NodeView view = ViewBuilder(noReason).build({answered(node)}, 1000);
+  const ConsoleView view = ViewBuilder(noReason).build({answered(node)}, 1000);
   EXPECT_THAT(codesOf(view), testing::ElementsAre("device-faulty", "limit-bypass", "thrash-risk",
                                                   "usage-mismatch", "share-broken", "idle-share"));
   for (const bj::value& item : view.overview.at("attention").as_array()) {
@@ -174,7 +174,7 @@ TEST(Overview, Findings_SeverestFirstAndLinked) {
 }
 
 TEST(Overview, NothingWrong_NoFindings) {
-  const NodeView view = ViewBuilder(noReason).build({answered(sampleNode())}, 1000);
+  const ConsoleView view = ViewBuilder(noReason).build({answered(sampleNode())}, 1000);
   EXPECT_TRUE(codesOf(view).empty());
 }
 

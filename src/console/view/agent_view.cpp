@@ -1,4 +1,4 @@
-#include "view/node_view.h"
+#include "view/agent_view.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ std::string idOf(const Row& row) {
   return std::string(row.at("id").get_string());
 }
 
-void put(std::map<std::string, Row, std::less<>>& rows, Row row) {
+void put(Rows& rows, Row row) {
   std::string id = idOf(row);
   rows.insert_or_assign(std::move(id), std::move(row));
 }
@@ -20,9 +20,9 @@ void put(std::map<std::string, Row, std::less<>>& rows, Row row) {
 
 Row SourceState::row() const {
   return Row{{"node", node},
-             {"state", failure.empty() ? "ok"
-                       : reached       ? "unreachable"
-                                       : "never-reached"},
+             {"state", !reached          ? "never-reached"
+                       : failure.empty() ? "ok"
+                                         : "unreachable"},
              {"since_ms", since_ms},
              {"message", failure}};
 }
@@ -43,7 +43,7 @@ void ViewBuilder::take(const NodeReading& reading, std::int64_t now_ms) {
   while (events_.size() > kMaxEvents) events_.pop_front();
 }
 
-void ViewBuilder::addRows(const agent::Snapshot& node, NodeView& view) const {
+void ViewBuilder::addRows(const agent::Snapshot& node, ConsoleView& view) const {
   put(view.nodes, nodeRow(node));
   for (const agent::DeviceView& device : node.devices) put(view.devices, deviceRow(node, device));
   for (const agent::TenantView& tenant : node.tenants)
@@ -53,13 +53,13 @@ void ViewBuilder::addRows(const agent::Snapshot& node, NodeView& view) const {
     put(view.waiting, waitingRow(node, queued, ++position));
 }
 
-NodeView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms) {
+ConsoleView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms) {
   for (const NodeReading& reading : readings) take(reading, now_ms);
   std::erase_if(known_, [&](const auto& entry) {
     return std::none_of(readings.begin(), readings.end(),
                         [&](const NodeReading& reading) { return reading.node == entry.first; });
   });
-  NodeView view;
+  ConsoleView view;
   view.data_ms = data_ms_;
   std::vector<const agent::Snapshot*> nodes;
   for (const auto& [name, known] : known_) {

@@ -1,0 +1,145 @@
+#include "api/question_service.h"
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/body_reader.h"
+#include "api/reply.h"
+
+namespace divvy::console {
+namespace {
+
+namespace asio = boost::asio;
+namespace bj = boost::json;
+
+constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMaxManifest = std::uint64_t{1} << 20;
+
+// Counts a call from its begin to its end, however it ends. The console may end before the call.
+class CountedCall {
+ public:
+  explicit CountedCall(std::shared_ptr<unsigned> count) : count_(std::move(count)) { ++*count_; }
+  ~CountedCall() { --*count_; }
+  CountedCall(const CountedCall&) = delete;
+  CountedCall& operator=(const CountedCall&) = delete;
+
+ private:
+  std::shared_ptr<unsigned> count_;
+};
+
+// Runs a blocking call on the pool. `call` must last until then. (A result of co_spawn needs a
+// default value. The closure has no destructor: GCC 12 destroys one in a co_await twice.)
+template <typename T>
+asio::awaitable<T> onPool(asio::thread_pool& pool, const std::function<T()>& call) {
+  const std::function<T()>* const work = &call;
+  std::optional<T> result = co_await asio::co_spawn(
+      pool, [work]() -> asio::awaitable<std::optional<T>> { co_return (*work)(); },
+      asio::use_awaitable);
+  co_return std::move(*result);
+}
+
+// An API server refuses with this text (kube::errorOf()).
+http::Answer clusterError(const Error& error) {
+  if (error.message().find("403 Forbidden") != std::string::npos)
+    return errorAnswer(403, "forbidden", error.message());
+  return errorAnswer(error);
+}
+
+}  // namespace
+
+void QuestionService::addRoutes(std::vector<http::Route>& out) {
+  const std::string api = parts_.options.base_path + "api/v1/";
+  if (parts_.cluster == nullptr) {
+    out.push_back({"POST", api + "explain", kMaxBody,
+                   [this](http::Query query) { return explain(std::move(query)); }});
+    out.push_back({"POST", api + "changes", kMaxBody,
+                   [this](http::Query query) { return change(std::move(query)); }});
+    return;
+  }
+  out.push_back({"GET", api + "waiting/{namespace}/{pod}/explain", 0,
+                 [this](http::Query query) { return explainPod(std::move(query)); }});
+  out.push_back({"POST", api + "plan", kMaxManifest,
+                 [this](http::Query query) { return plan(std::move(query)); }});
+}
+
+QuestionService::Awaited QuestionService::explain(http::Query query) {
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const Result<Question> question = readQuestion(query.body);
+  if (!question) co_return errorAnswer(question.error());
+  if (*calls_ >= kMaxCalls)
+    co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
+  const CountedCall counted(calls_);
+  const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
+    return parts_.agents->explain(question->node, question->request);
+  };
+  const Result<agent::ExplainReply> reply = co_await onPool(parts_.blocking, call);
+  co_return reply ? jsonAnswer(explanationOf(*reply)) : errorAnswer(reply.error());
+}
+
+QuestionService::Awaited QuestionService::change(http::Query query) {
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  if (!parts_.options.allow_changes)
+    co_return errorAnswer(403, "forbidden",
+                          "changes are off; start the console with --allow-changes");
+  Result<ShareChange> change = readChange(query.body);
+  if (!change) co_return errorAnswer(change.error());
+  const auto share = view_->shares.find(change->share);
+  if (share == view_->shares.end())
+    co_return errorAnswer(404, "not-found", "the share has ended; nothing was changed");
+  const Result<std::vector<std::string>> effects = effectsOf(*change, share->second);
+  if (!effects) co_return errorAnswer(effects.error());
+  bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
+  object["refused"] = nullptr;
+  if (change->dry_run) co_return jsonAnswer(std::move(object));
+  if (*calls_ >= kMaxCalls)
+    co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
+  change->request.tenant = std::string(share->second.at("tenant").get_string());
+  const std::string node(share->second.at("node").get_string());
+  const CountedCall counted(calls_);
+  const std::function<Result<void>()> call = [this, node, &change] {
+    return parts_.agents->change(node, change->request);
+  };
+  const Result<void> done = co_await onPool(parts_.blocking, call);
+  if (!done)
+    object["refused"] = bj::object{{"code", "conflict"}, {"message", done.error().message()}};
+  co_return jsonAnswer(std::move(object));
+}
+
+QuestionService::Awaited QuestionService::explainPod(http::Query query) {
+  std::variant<const Session*, http::Answer> found = guard_.session(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  if (*calls_ >= kMaxCalls)
+    co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
+  const CountedCall counted(calls_);
+  const std::function<Result<bj::object>()> call = [this, &query] {
+    return parts_.cluster->explain(std::string(query.capture("namespace")),
+                                   std::string(query.capture("pod")));
+  };
+  Result<bj::object> explanation = co_await onPool(parts_.blocking, call);
+  co_return explanation ? jsonAnswer({{"explanation", std::move(*explanation)}})
+                        : clusterError(explanation.error());
+}
+
+QuestionService::Awaited QuestionService::plan(http::Query query) {
+  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const Result<ManifestQuestion> question = readManifestQuestion(query.body);
+  if (!question) co_return errorAnswer(question.error());
+  if (*calls_ >= kMaxCalls)
+    co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
+  const CountedCall counted(calls_);
+  const std::function<Result<bj::array>()> call = [this, &question] {
+    return parts_.cluster->plan(question->manifest, question->namespace_name);
+  };
+  Result<bj::array> planned = co_await onPool(parts_.blocking, call);
+  co_return planned ? jsonAnswer({{"plan", std::move(*planned)}}) : clusterError(planned.error());
+}
+
+}  // namespace divvy::console

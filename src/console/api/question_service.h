@@ -1,0 +1,58 @@
+// The calls of the API that wait for an agent or an API server: questions and changes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <boost/asio/thread_pool.hpp>
+
+#include "api/request_guard.h"
+#include "console/cluster_source.h"
+#include "console/console.h"
+#include "console/node_source.h"
+#include "history/store.h"
+#include "http/server.h"
+#include "view/console_view.h"
+
+namespace divvy::console {
+
+// The parts of a console that the API uses. All outlive it.
+struct ApiParts {
+  const ConsoleOptions& options;
+  history::Store& history;
+  // One of both: the agents of this machine, or a cluster.
+  NodeSource* agents;
+  ClusterSource* cluster;
+  boost::asio::thread_pool& blocking;  // for calls that wait
+};
+
+// Used on the server's thread only.
+class QuestionService {
+ public:
+  // Calls in progress at the same time; a further one gets 503.
+  static constexpr unsigned kMaxCalls = 16;
+
+  // `guard` outlives it.
+  QuestionService(const ApiParts& parts, const RequestGuard& guard)
+      : parts_(parts), guard_(guard) {}
+
+  // Adds the routes of a machine, or of a cluster.
+  void addRoutes(std::vector<http::Route>& out);
+  // Sets the view that changes refer to.
+  void setView(std::shared_ptr<const ConsoleView> view) { view_ = std::move(view); }
+
+ private:
+  using Awaited = boost::asio::awaitable<http::Answer>;
+
+  Awaited explain(http::Query query);
+  Awaited change(http::Query query);
+  Awaited explainPod(http::Query query);
+  Awaited plan(http::Query query);
+
+  ApiParts parts_;
+  const RequestGuard& guard_;
+  std::shared_ptr<const ConsoleView> view_ = std::make_shared<const ConsoleView>();
+  std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
+};
+
+}  // namespace divvy::console

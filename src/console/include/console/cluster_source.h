@@ -1,0 +1,137 @@
+// The cluster that a console shows. The console owns no connection: its starter implements this.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+#include "kube/queue.h"
+#include "scheduler/device_usage.h"
+
+namespace divvy::console {
+
+// A collection of the API server, such as "pods".
+struct ClusterCollection {
+  std::string name;
+  bool reached = false;    // it has been read once
+  std::string failure;     // why it is not up to date; empty: it is
+  std::size_t unread = 0;  // objects that cannot be read; they are left out
+  std::string example;     // one of them, and why
+};
+
+enum class ClusterNodeState : std::uint8_t { kReady, kNotReady, kCordoned, kUnreadable };
+
+struct ClusterNode {
+  std::string name;
+  ClusterNodeState state = ClusterNodeState::kReady;
+  std::string reason;  // for a state other than ready
+};
+
+enum class ClusterPodState : std::uint8_t { kWaiting, kPending, kRunning, kEnding, kUnknown };
+
+// The reason class of a pod that waits.
+enum class WaitingKind : std::uint8_t {
+  kRoom,         // no node has the devices free
+  kQuota,        // its queue or a ResourceQuota allows no more
+  kNeverFits,    // its request is invalid
+  kHeld,         // a scheduling gate of another controller
+  kUnscheduled,  // kube-scheduler's reason, or none yet
+};
+
+// A pod that holds or requests devices.
+struct ClusterPodView {
+  std::string namespace_name, name, node;
+  std::string owner;                            // "Deployment/web"; empty: none
+  std::string queue;                            // empty: none
+  std::string team;                             // never empty
+  std::string served_model, model_source;       // empty: not stated
+  std::vector<std::string> containers, images;  // of equal length; init containers first
+  std::int64_t priority = 0;
+  std::int64_t created_ms = 0;  // since 1970; 0: not known
+  ClusterPodState state = ClusterPodState::kWaiting;
+  // Of a pod that waits.
+  WaitingKind waiting = WaitingKind::kUnscheduled;
+  std::string reason;
+  std::string memory;    // of its largest share: "16GiB"; empty: not known
+  unsigned devices = 0;  // number of devices that it requests; 0: not known
+};
+
+// A set of devices that only some namespaces may use.
+struct ClusterPool {
+  std::string name;
+  std::vector<std::string> namespaces;  // empty: all
+};
+
+// An Event of the API server about a pod.
+struct ClusterEvent {
+  std::string uid, namespace_name, pod, reason, text, actor;
+  std::int64_t time_ms = 0;
+};
+
+// Use as agents report it. An absent figure is not known.
+struct DeviceUse {
+  std::optional<std::uint64_t> memory_used;  // by all processes
+  std::optional<double> utilisation_percent;
+};
+struct ShareUse {
+  std::optional<std::uint64_t> memory_used, memory_resident, memory_swapped;
+  std::optional<double> usage_permille;  // of the device
+  std::optional<std::uint64_t> idle_ms;  // of the share on all of its devices
+};
+struct ShareUseKey {
+  std::string namespace_name, pod, container;
+  std::string device;  // UUID; empty: of all devices
+  friend auto operator<=>(const ShareUseKey&, const ShareUseKey&) = default;
+};
+
+// The agents that are asked for use.
+struct ClusterAgents {
+  std::size_t known = 0, answering = 0;
+  std::string failure;  // of one that does not answer; empty: all do
+};
+
+// The cluster at one instant.
+struct ClusterReading {
+  std::vector<ClusterCollection> collections;
+  std::vector<ClusterNode> nodes;  // nodes with devices, ascending
+  std::vector<scheduler::DeviceUsage> devices;
+  std::vector<scheduler::AllocatedShare> shares;
+  std::vector<ClusterPodView> pods;
+  std::vector<kube::Queue> queues;
+  std::vector<ClusterPool> pools;
+  std::vector<ClusterEvent> events;  // newest last
+  ClusterAgents agents;
+  std::map<std::string, DeviceUse> device_use;  // by NODE/UUID
+  std::map<ShareUseKey, ShareUse> share_use;
+
+  // Returns whether nodes and pods have been read: before that, nothing is known.
+  bool known() const;
+};
+
+// Blocking access to a cluster. read() is called by one thread; explain() and plan() may be called
+// by another one at the same time. Each call returns within 30 s.
+class ClusterSource {
+ public:
+  virtual ~ClusterSource() = default;
+
+  virtual ClusterReading read() = 0;
+
+  // Returns the explanation of a pod, as an element of `divvy explain pod -o json`. No effect.
+  virtual Result<boost::json::object> explain(const std::string& namespace_name,
+                                              const std::string& pod) = 0;
+  // Returns the plan for the pods of a manifest, as `divvy plan -o json`. No effect.
+  // `namespace_name`: of all pods; empty: their own, or else the connection's. kUsage: the manifest
+  // cannot be read.
+  virtual Result<boost::json::array> plan(const std::string& manifest,
+                                          const std::string& namespace_name) = 0;
+};
+
+}  // namespace divvy::console

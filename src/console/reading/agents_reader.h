@@ -1,0 +1,35 @@
+// The agents of one machine as a view source.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "console/node_source.h"
+#include "reading/view_source.h"
+#include "recording/recorder.h"
+#include "view/agent_view.h"
+
+namespace divvy::console {
+
+class AgentsReader : public ViewSource {
+ public:
+  // `source` and `store` outlive it.
+  AgentsReader(NodeSource& source, WhySlow why_slow, history::Store& store)
+      : source_(source), builder_(why_slow), recorder_(store) {}
+
+  void read() override { readings_ = source_.read(); }
+  std::shared_ptr<const ConsoleView> take(history::Instant now) override {
+    auto view = std::make_shared<const ConsoleView>(
+        builder_.build(readings_, now.time_since_epoch().count()));
+    recorder_.record(readings_, now);
+    return view;
+  }
+
+ private:
+  NodeSource& source_;
+  ViewBuilder builder_;
+  Recorder recorder_;
+  std::vector<NodeReading> readings_;
+};
+
+}  // namespace divvy::console

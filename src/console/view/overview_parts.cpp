@@ -1,0 +1,59 @@
+#include "view/overview_parts.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <boost/json.hpp>
+
+namespace divvy::console {
+namespace {
+
+namespace bj = boost::json;
+
+bj::object cellOf(const Row& device) {
+  bj::object cell;
+  for (const char* name :
+       {"id", "node", "index", "model", "state", "memory_total_bytes", "memory_limits_bytes",
+        "memory_used_bytes", "compute_requested_percent", "utilisation_percent", "tenants"})
+    cell[name] = device.at(name);
+  return cell;
+}
+
+// By node, then by index.
+bool isBefore(const Row* one, const Row* two) {
+  const auto key = [](const Row& row) {
+    return std::pair(std::string_view(row.at("node").get_string()),
+                     row.at("index").to_number<std::uint64_t>());
+  };
+  return key(*one) < key(*two);
+}
+
+}  // namespace
+
+bj::array deviceCells(const Rows& devices) {
+  std::vector<const Row*> order;
+  for (const auto& [id, device] : devices) order.push_back(&device);
+  std::sort(order.begin(), order.end(), isBefore);
+  bj::array cells;
+  for (const Row* device : order) cells.push_back(cellOf(*device));
+  return cells;
+}
+
+void Attention::add(const char* severity, const char* code, const std::string& text,
+                    const std::string& link) {
+  auto& list = severity == std::string_view("critical")  ? critical_
+               : severity == std::string_view("warning") ? warning_
+                                                         : info_;
+  list.push_back(
+      bj::object{{"severity", severity}, {"code", code}, {"text", text}, {"link", link}});
+}
+
+bj::array Attention::take() {
+  bj::array all = std::move(critical_);
+  for (bj::value& item : warning_) all.push_back(std::move(item));
+  for (bj::value& item : info_) all.push_back(std::move(item));
+  return all;
+}
+
+}  // namespace divvy::console
