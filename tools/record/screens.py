@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Pictures of the console for the pages: screens.py [BUILD_DIR]
+"""Pictures of the console for the pages: screens.py local|cluster [--build DIR] [--cluster DIR]
 
-Starts four simulated GPUs with tenants of the demo, and the console; takes pictures of its pages in Chromium after two
-minutes, so that charts have points. Writes docs/guides/console-*.png. Needs ./dev build, ./dev web browser (once, for
-Chromium and its driver)."""
+local: starts four simulated GPUs with tenants of the demo, and the console; takes pictures of its pages in Chromium
+after two minutes, so that charts have points. Needs ./dev build.
+cluster: starts a cluster of 50 simulated nodes with pods that wait, and the console of it; takes its pictures, and ends
+the cluster. Needs ./dev build release divvy fake_nodes, and ./dev cluster up, then down, once for its program.
+Both write docs/guides/console-*.png, and need ./dev web browser (once, for Chromium and its driver)."""
+import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -11,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import cluster_pods
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROFILE = "h100x4"
@@ -48,8 +54,11 @@ def link_of(console):
     raise SystemExit("the console has ended")
 
 
-def main():
-    build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/release").resolve()
+def shoot(link, scene):
+    subprocess.run(["node", ROOT / "tools/record/screens.mjs", link, ROOT / "docs/guides", scene], check=True)
+
+
+def local(build, _):
     divvy = build / "bin" / "divvy"
     folder = tempfile.mkdtemp(prefix="divvy-screens-")
     environment = dict(os.environ, DIVVY_RUNTIME_DIR=folder + "/rt")
@@ -61,12 +70,48 @@ def main():
         link = link_of(console)
         started += [tenant(divvy, build, environment, member) for member in CAST]
         time.sleep(SECONDS)
-        subprocess.run(["node", ROOT / "tools/record/screens.mjs", link, ROOT / "docs/guides"], check=True)
+        shoot(link, "local")
     finally:
         for process in started:
             process.terminate()
         subprocess.run([divvy, "stop", "--force"], env=environment, check=False)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def cluster(build, folder):
+    program = folder / "bin" / "cluster"
+    divvy = build / "bin" / "divvy"
+    nodes = json.dumps(cluster_pods.nodes(build / "tests" / "fake_nodes"))
+    started = []
+    try:
+        subprocess.run([program, "up", "--dir", folder, "--nodes-from", "-", "--install", divvy], input=nodes,
+                       text=True, check=True, cwd=ROOT)
+        config = folder / "kubeconfig"
+        console = subprocess.Popen([divvy, "console", "--cluster", "--kubeconfig", config, "--listen", "127.0.0.1:0",
+                                    "--history", "memory"], stdout=subprocess.PIPE, text=True)
+        started.append(console)
+        link = link_of(console)
+        api = cluster_pods.Cluster(folder / "bin" / "kubectl", config)
+        try:
+            cluster_pods.fill(api)
+        finally:
+            api.close()
+        time.sleep(SECONDS)
+        shoot(link, "cluster")
+    finally:
+        for process in started:
+            process.terminate()
+        subprocess.run([program, "down", "--dir", folder], cwd=ROOT, check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scene", choices=("local", "cluster"))
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--cluster", type=pathlib.Path, default=ROOT / "build/cluster")
+    words = parser.parse_args()
+    scene = {"local": local, "cluster": cluster}[words.scene]
+    scene(words.build.resolve(), words.cluster.resolve())
 
 
 main()
