@@ -1,4 +1,4 @@
-// What agents say of the use of devices, from their metrics. Pure.
+// The use of devices and shares, from agents' metrics. Pure.
 #pragma once
 
 #include <map>

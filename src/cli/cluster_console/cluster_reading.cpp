@@ -1,6 +1,7 @@
 #include "cluster_console/cluster_reading.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -66,19 +67,31 @@ void addRequest(const engine::Request& request, console::ClusterPodView* view) {
 
 // Whether a node has as many devices with as much memory, if they were free. A part of a device's
 // memory fits any device. Other conditions, such as models, are not looked at: they may be changed.
-bool couldFit(const engine::Request& request, const std::vector<scheduler::DeviceUsage>& devices) {
+bool couldFit(const engine::Request& request, const ClusterFacts::NodeSizes& sizes) {
   for (const engine::Container& container : request.shape.containers) {
     const engine::DeviceRequest& ask = container.devices;
     const Bytes* memory = std::get_if<Bytes>(&ask.memory);
     if (ask.count == 0 || ask.part) continue;
-    std::map<std::string, std::uint32_t> large;  // devices by node
-    for (const scheduler::DeviceUsage& device : devices)
-      if (memory == nullptr || device.memory.count >= memory->count) ++large[device.node];
-    if (std::none_of(large.begin(), large.end(),
-                     [&](const auto& node) { return node.second >= ask.count; }))
+    const std::uint64_t least = memory == nullptr ? 0 : memory->count;
+    if (std::none_of(sizes.begin(), sizes.end(), [&](const std::vector<std::uint64_t>& node) {
+          return node.size() >= ask.count && node[ask.count - 1] >= least;
+        }))
       return false;
   }
   return true;
+}
+
+// A pod that waits is compared with each size once, and nodes of one size are one.
+ClusterFacts::NodeSizes sizesOf(const std::vector<scheduler::DeviceUsage>& devices) {
+  std::map<std::string, std::vector<std::uint64_t>> nodes;
+  for (const scheduler::DeviceUsage& device : devices)
+    nodes[device.node].push_back(device.memory.count);
+  ClusterFacts::NodeSizes sizes;
+  for (auto& [name, node] : nodes) {
+    std::sort(node.begin(), node.end(), std::greater<>());
+    sizes.insert(std::move(node));
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -160,8 +173,7 @@ std::string ClusterFacts::queueReason(const console::ClusterPodView& pod) const 
 }
 
 void ClusterFacts::addWaiting(const ClusterState& state, const ClusterPod& one,
-                              const std::vector<scheduler::DeviceUsage>& devices,
-                              console::ClusterPodView* view) const {
+                              const NodeSizes& sizes, console::ClusterPodView* view) const {
   const Result<std::optional<engine::Request>> request = state.cache().pods().requestFor(one.pod);
   if (request && *request) addRequest(**request, view);
   const std::optional<std::string> quota = state.cache().pods().neverWithinQuota(one.pod);
@@ -185,7 +197,7 @@ void ClusterFacts::addWaiting(const ClusterState& state, const ClusterPod& one,
     return;
   }
   view->reason = deviceConditionOf(one.pod);
-  if (request && *request && !couldFit(**request, devices)) {
+  if (request && *request && !couldFit(**request, sizes)) {
     view->waiting = WaitingKind::kNeverFits;
     if (view->reason.empty()) view->reason = "no node has such devices";
     return;
@@ -196,9 +208,8 @@ void ClusterFacts::addWaiting(const ClusterState& state, const ClusterPod& one,
   if (view->reason.empty() || view->waiting == WaitingKind::kQuota) view->reason = one.unscheduled;
 }
 
-console::ClusterPodView ClusterFacts::podOf(
-    const ClusterState& state, const ClusterPod& one,
-    const std::vector<scheduler::DeviceUsage>& devices) const {
+console::ClusterPodView ClusterFacts::podOf(const ClusterState& state, const ClusterPod& one,
+                                            const NodeSizes& sizes) const {
   const kube::Pod& pod = one.pod;
   console::ClusterPodView view;
   view.namespace_name = pod.meta.namespace_name;
@@ -221,7 +232,7 @@ console::ClusterPodView ClusterFacts::podOf(
     view.team = space->second.team;
   }
   if (view.team.empty()) view.team = view.queue.empty() ? pod.meta.namespace_name : view.queue;
-  if (view.state == ClusterPodState::kWaiting) addWaiting(state, one, devices, &view);
+  if (view.state == ClusterPodState::kWaiting) addWaiting(state, one, sizes, &view);
   return view;
 }
 
@@ -234,8 +245,9 @@ console::ClusterReading ClusterFacts::read(const ClusterState& state) const {
     reading.nodes.push_back(nodeOf(state, name));
     std::move(devices.begin(), devices.end(), std::back_inserter(reading.devices));
   }
+  const NodeSizes sizes = sizesOf(reading.devices);
   for (const auto& [uid, one] : state.pods())
-    if (!one.pod.ended()) reading.pods.push_back(podOf(state, one, reading.devices));
+    if (!one.pod.ended()) reading.pods.push_back(podOf(state, one, sizes));
   for (scheduler::AllocatedShare& share : state.cache().pods().shares())
     reading.shares.push_back(std::move(share));
   for (const auto& [name, queue] : queues_) reading.queues.push_back(queue);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct AgentPod {
 // Facts that decisions do not need. Objects are as API servers return them. Not thread-safe.
 class ClusterFacts {
  public:
+  // The memory of a node's devices in bytes, the largest first.
+  using NodeSizes = std::set<std::vector<std::uint64_t>>;
+
   // `team_label`: label of namespaces with the name of their team. `agent_namespace`: namespace of
   // Divvy's agents: pods elsewhere are none, whatever their labels are.
   ClusterFacts(std::string team_label, std::string agent_namespace)
@@ -54,11 +58,10 @@ class ClusterFacts {
   };
 
   console::ClusterNode nodeOf(const ClusterState& state, const std::string& name) const;
-  // `devices`: of all nodes.
+  // `sizes`: of all nodes.
   console::ClusterPodView podOf(const ClusterState& state, const ClusterPod& one,
-                                const std::vector<scheduler::DeviceUsage>& devices) const;
-  void addWaiting(const ClusterState& state, const ClusterPod& one,
-                  const std::vector<scheduler::DeviceUsage>& devices,
+                                const NodeSizes& sizes) const;
+  void addWaiting(const ClusterState& state, const ClusterPod& one, const NodeSizes& sizes,
                   console::ClusterPodView* view) const;
   std::string queueReason(const console::ClusterPodView& pod) const;
 

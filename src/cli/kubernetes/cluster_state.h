@@ -32,7 +32,7 @@ struct ClusterPod {
   std::vector<std::string> images = {};  // by container, init containers first
 };
 
-// What the scheduler is configured with.
+// The scheduler's configuration.
 struct ClusterTerms {
   vendors::Catalog catalog;
   engine::Config config;

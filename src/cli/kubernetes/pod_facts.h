@@ -1,4 +1,4 @@
-// What a pod's object says of its owner, its images and the model that it serves. Pure.
+// Facts of a pod's object: its owner, its images and the model that it serves. Pure.
 #pragma once
 
 #include <string>

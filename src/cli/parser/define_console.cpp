@@ -19,7 +19,9 @@ void Grammar::addConsole() {
       ->add_option("--history", text.history,
                    "file of the charts, or memory [~/.local/state/divvy/history.sqlite]")
       ->type_name("FILE");
-  console->add_option("--interval", raw.interval, "time between readings, 250ms or more [1s; 2s]")
+  console
+      ->add_option("--interval", raw.interval,
+                   "time between readings, 250ms or more [1s; of a cluster 2s]")
       ->type_name("TIME");
   console
       ->add_option("--team-label", text.team_label,

@@ -1,4 +1,4 @@
-// What a console shows, read again and again.
+// The source of the views of a console.
 #pragma once
 
 #include <memory>

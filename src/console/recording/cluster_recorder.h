@@ -12,8 +12,8 @@
 
 namespace divvy::console {
 
-// Records allocation: series of devices and of the whole cluster, usage of shares. Use by processes
-// is not known here. Not thread-safe.
+// Records allocation, and use where agents report it: series of devices and of the whole cluster,
+// usage of shares. Not thread-safe.
 class ClusterRecorder {
  public:
   // `store` must outlive this object.

@@ -19,7 +19,7 @@ constexpr const char* kMetrics =
     "divvy_tenant_memory_used_bytes{tenant=\"t\",device=\"GPU-a\",namespace=\"lab\",pod=\"p\","
     "container=\"main\"} 1024\n";
 
-// What the scraper adds once all of `agents` have been asked.
+// Returns the reading after all of `agents` have been asked.
 console::ClusterReading scraped(const FakeCluster& api, const std::vector<AgentPod>& agents) {
   ConnectionOptions connection;
   connection.kubeconfig = api.kubeconfig();

@@ -115,6 +115,34 @@ TEST_F(ClusterReadingTest, LargerThanEachDevice_NeverFits) {
   EXPECT_NE(pod().reason, "");
 }
 
+TEST_F(ClusterReadingTest, MoreDevicesThanAnyNode_NeverFits) {
+  const auto wants = [](const char* devices) {
+    json::object pod = gpuPod("p");
+    pod["spec"].at("containers").at(0).at("resources").at("limits") =
+        json::object{{"nvidia.com/gpu", devices}};
+    return pod;
+  };
+  setPod(wants("2"));
+  EXPECT_EQ(pod().waiting, WaitingKind::kUnscheduled) << "the node has two";
+  setPod(wants("3"));
+  EXPECT_EQ(pod().waiting, WaitingKind::kNeverFits);
+}
+
+TEST_F(ClusterReadingTest, ResourceQuotaRefuses_WaitsForQuota) {
+  json::object waiting = withCondition(gpuPod("p"), "PodScheduled",
+                                       "ResourceQuotaNotFit: exceeding resource quota q of "
+                                       "namespace lab: limits: 1 at most, 1 held, 1 needed");
+  waiting["status"]
+      .at("conditions")
+      .as_array()
+      .push_back(json::object{{"type", "divvy.dev/DevicesFit"},
+                              {"status", "False"},
+                              {"message", "0 of 1 nodes fit: too little device memory free"}});
+  setPod(waiting);
+  EXPECT_EQ(pod().waiting, WaitingKind::kQuota);
+  EXPECT_NE(pod().reason.find("exceeding resource quota q"), std::string::npos);
+}
+
 TEST_F(ClusterReadingTest, BoundPod_StateByPhase) {
   setPod(boundPod("p", "n", 0));
   EXPECT_EQ(pod().state, ClusterPodState::kRunning);
