@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { kExact, readTexts, textUses } from "./src/texts/uses.mjs";
+import { leanChart } from "./src/ui/lean_chart.mjs";
 
 const kRoot = dirname(fileURLToPath(import.meta.url));
 const kKilo = 1024;
@@ -63,7 +64,7 @@ async function bundle() {
     absWorkingDir: kRoot, entryPoints: ["src/main.tsx", "src/styles/main.css"], outdir: "assets", outbase: "src",
     bundle: true, splitting: true, format: "esm", minify: true, write: false, metafile: true, charset: "utf8",
     target: ["chrome123", "firefox121", "safari17.5"], entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]",
-    assetNames: "[name]-[hash]", jsx: "automatic", jsxImportSource: "preact", plugins: [packTexts], legalComments: "none",
+    assetNames: "[name]-[hash]", jsx: "automatic", jsxImportSource: "preact", plugins: [packTexts, leanChart], legalComments: "none",
     logLevel: "warning",
   });
   const files = result.outputFiles.map((file) => ({

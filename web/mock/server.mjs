@@ -1,8 +1,9 @@
 // The console's API without a cluster and without a device, for development and for the browser tests:
 //   node mock/server.mjs [--port 9400] [--out out] [--base /] [--shares 40] [--devices 8] [--changes] [--calm] [--still]
-//     [--cluster [--nodes 12] [--agentless] [--history]]
+//     [--cluster [--nodes 12] [--agentless] [--history] [--login token]]
 // --calm: no faults, no odd names; --still: nothing changes by itself; --cluster: as in a cluster of --nodes nodes with
-// --devices devices each; --agentless: use is not known. Used by tests as startMock(options).
+// --devices devices each; --agentless: use is not known; --login token: viewers sign in with the tokens of viewers.mjs.
+// Used by tests as startMock(options).
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -10,6 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { change, explain, page, Refusal, series } from "./answers.mjs";
 import { ClusterWorld } from "./cluster.mjs";
+import { kViewers, seenBy, seenExplanation, wholeScope } from "./viewers.mjs";
 import { World } from "./world.mjs";
 
 const kRoot = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -38,7 +40,10 @@ class Mock {
     this.requests = [];
     this.noStream = false;
     this.noAnswer = false;
+    this.holds = false; // requests of data wait without an end; the stream and sign-in go on
     this.dataDelayMs = 0;
+    this.viewers = new Map(Object.entries(kViewers)); // by token
+    this.noSignIn = null; // a Refusal of each sign-in
   }
 
   async start() {
@@ -77,6 +82,11 @@ class Mock {
     }
   }
 
+  // Ends all sessions without a word: the next request is refused.
+  expireSessions() {
+    this.sessions.clear();
+  }
+
   tick() {
     const { shares, dropped, events } = this.world.tick();
     const rows = this.world.shareRows();
@@ -95,7 +105,7 @@ class Mock {
     this.counter += 1;
     const data = JSON.stringify({ topic, data_time_ms: this.dataTime(), put, drop });
     for (const stream of this.streams) {
-      if (stream.topics.includes(topic)) stream.response.write(`id: ${this.epoch}-${this.counter}\nevent: delta\ndata: ${data}\n\n`);
+      if (stream.topics.includes(topic) && stream.whole) stream.response.write(`id: ${this.epoch}-${this.counter}\nevent: delta\ndata: ${data}\n\n`);
     }
   }
 
@@ -142,14 +152,19 @@ class Mock {
   async api(path, query, request, response) {
     const body = request.method === "POST" ? JSON.parse((await bodyOf(request)) || "{}") : null;
     if (path === "session" && request.method === "POST") return this.openSession(body, response);
+    if (this.holds && !["login", "session", "stream"].includes(path)) return;
+    if (path === "login") return this.json(response, 200, this.loginAnswer());
     const session = this.sessionOf(request);
-    if (!session) throw new Refusal(401, "unauthenticated", "no session, or it ended; run divvy console --local and open its link");
+    if (!session) {
+      throw new Refusal(401, "unauthenticated", this.byToken() ? "the token is no longer accepted; sign in again"
+        : "no session, or it ended; run divvy console --local and open its link");
+    }
     if (request.method !== "GET" && request.headers["x-divvy-csrf"] !== session.csrf) throw new Refusal(403, "forbidden", "no CSRF header");
     if (path === "session" && request.method === "DELETE") {
       this.sessions.delete(session.id);
       return void response.writeHead(204).end();
     }
-    if (path === "stream") return this.stream(query, response);
+    if (path === "stream") return this.stream(query, response, session);
     this.json(response, 200, this.read(path, query, body, session));
   }
 
@@ -157,9 +172,14 @@ class Mock {
     const head = { server_time_ms: Date.now(), data_time_ms: this.dataTime(), sources: this.world.sources };
     const [kind, ...rest] = path.split("/");
     const id = rest.map(decodeURIComponent).join("/");
-    const own = this.world.answer(path, body);
-    if (own) return { ...head, ...own };
-    const lists = this.world.lists();
+    if (path === "plan" && session.viewer && !session.viewer.api) {
+      throw new Refusal(403, "forbidden", "a console token makes no plans; sign in with an API token");
+    }
+    const scope = session.viewer?.scope ?? wholeScope;
+    const world = seenBy(this.world, scope);
+    const own = world.answer(path, body);
+    if (own) return { ...head, ...(own.explanation && !scope.everything ? { explanation: seenExplanation(own.explanation) } : own) };
+    const lists = world.lists();
     if (lists[kind] && !id) return { ...head, ...page(lists[kind](), query) };
     if (lists[kind]) {
       const item = lists[kind]().find((row) => row.id === id);
@@ -170,7 +190,7 @@ class Mock {
       case "session":
         return this.sessionAnswer(session);
       case "overview":
-        return { ...head, ...this.world.overview() };
+        return { ...head, ...world.overview() };
       case "series":
         return { ...head, ...series(query, Date.now()) };
       case "explain":
@@ -185,11 +205,27 @@ class Mock {
     }
   }
 
+  byToken() {
+    return this.options.login === "token";
+  }
+
+  loginAnswer() {
+    return {
+      server_time_ms: Date.now(),
+      ...(this.byToken() ? { login: "token", cluster: "prod-eu", command: "kubectl create token NAME --audience divvy-console" } : { login: "link" }),
+    };
+  }
+
   openSession(body, response) {
-    if (!this.tokens.delete(body.token)) {
+    if (this.noSignIn) throw this.noSignIn;
+    const viewer = this.byToken() ? this.viewers.get(body.token) : undefined;
+    if (this.byToken() && !viewer) {
+      throw new Refusal(401, "unauthenticated", "the cluster does not accept this token, or it has expired; make one with: kubectl create token NAME --audience divvy-console");
+    }
+    if (!viewer && !this.tokens.delete(body.token)) {
       throw new Refusal(401, "unauthenticated", "this link is wrong or was used already; run divvy console --local to get another one");
     }
-    const session = { id: randomBytes(16).toString("hex"), csrf: randomBytes(16).toString("hex") };
+    const session = { id: randomBytes(16).toString("hex"), csrf: randomBytes(16).toString("hex"), viewer };
     this.sessions.set(session.id, session);
     response.setHeader("Set-Cookie", `divvy_session=${session.id}; HttpOnly; SameSite=Strict; Path=${this.options.base}`);
     this.json(response, 200, this.sessionAnswer(session));
@@ -202,16 +238,18 @@ class Mock {
 
   sessionAnswer(session) {
     const { changes = false, cluster = false } = this.options;
+    const { viewer } = session;
     return {
-      user: "ana", mode: cluster ? "cluster" : "local", way_in: "one-time-link", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0",
+      user: viewer?.user ?? "ana", mode: cluster ? "cluster" : "local",
+      way_in: !viewer ? "one-time-link" : viewer.api ? "api-token" : "console-token", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0",
       node: cluster ? "prod-eu" : "studio",
-      can: { change: changes, plan: true },
+      can: { change: changes, plan: viewer ? viewer.api : true }, scope: viewer?.scope ?? wholeScope,
       changes: { enabled: changes, how: "start the console with --allow-changes" },
       history: { state: cluster && !this.options.history ? "off" : "ok", message: "", from_ms: this.world.started, to_ms: Date.now() }, poll_ms: 1000, base_path: this.options.base,
     };
   }
 
-  stream(query, response) {
+  stream(query, response, session) {
     if (this.noStream) throw new Refusal(503, "unavailable", "64 streams are open; close another tab");
     const topics = (query.get("topics") ?? "").split(",");
     const unknown = topics.find((topic) => !this.topics.includes(topic));
@@ -222,7 +260,7 @@ class Mock {
     if (since && !since.startsWith(this.epoch)) {
       for (const topic of topics) response.write(`event: resync\ndata: ${JSON.stringify({ topic })}\n\n`);
     }
-    const stream = { response, topics };
+    const stream = { response, topics, whole: session.viewer?.scope.everything ?? true }; // others hear nothing and read again
     this.streams.add(stream);
     response.on("close", () => this.streams.delete(stream));
   }
@@ -256,5 +294,5 @@ function optionsOf(words) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const mock = await startMock(optionsOf(process.argv.slice(2)));
-  console.log(`open ${mock.link()}`);
+  console.log(mock.byToken() ? `open ${mock.url}; tokens: ${[...mock.viewers.keys()].join(" ")}` : `open ${mock.link()}`);
 }

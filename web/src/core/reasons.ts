@@ -22,6 +22,7 @@ export interface Fix {
 
 export interface Explanation {
   pod: string;
+  limited?: Maybe<boolean>; // nodes and other pods are left out for lack of rights
   asks_for_devices?: Maybe<boolean>;
   bound?: Maybe<boolean>;
   fits?: Maybe<boolean>;

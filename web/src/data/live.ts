@@ -72,7 +72,10 @@ export function stopLive(reason: string): void {
 }
 
 function poll(): void {
-  if (connection.value !== "polling" || ended || document.hidden) return;
+  if (connection.value === "polling" && !ended && !document.hidden) readAgain();
+}
+
+export function readAgain(): void {
   for (const listener of [...listeners]) listener.onResync();
 }
 
@@ -108,7 +111,7 @@ function receive(message: TabMessage): void {
       announce();
       return;
     case "opened":
-      for (const listener of [...listeners]) listener.onResync();
+      readAgain();
       return;
     case "connection":
       if (!elected) connection.value = message.state;
@@ -146,8 +149,7 @@ function open(): void {
     setConnection("live");
     if (wasOpen) return;
     wasOpen = true;
-    // What happened between the reading of a list and this moment is not in the stream.
-    for (const listener of [...listeners]) listener.onResync();
+    readAgain(); // what happened between the reading of a list and this moment is not in the stream
     send({ kind: "opened" });
   };
   stream.onerror = () => void onError(stream);

@@ -1,4 +1,5 @@
 // Answers of the API (/api/v1). A member that may be unknown is Maybe: null and absent both mean "not known".
+import type { Scope } from "../core/scope";
 import type { Maybe } from "../core/units";
 
 export interface SourceState {
@@ -33,6 +34,7 @@ export interface Session {
   version: string;
   node?: string;
   can: { change: boolean; plan: boolean };
+  scope?: Scope;
   changes: { enabled: boolean; how?: string };
   history: { state: string; message?: string; from_ms?: Maybe<number>; to_ms?: Maybe<number> };
   poll_ms?: number;

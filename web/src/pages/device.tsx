@@ -1,9 +1,9 @@
 // One device: its shares as a bar, whose turn it is, history, links, events.
 import type { JSX } from "preact";
-import { t, tOf } from "../core/i18n";
+import { t, tn, tOf } from "../core/i18n";
 import { filteredLink, shareLink } from "../core/paths";
 import { formatBytes, formatPercent } from "../core/units";
-import { hasHistory, isCluster } from "../data/session";
+import { hasHistory, hiddenFor, isCluster } from "../data/session";
 import type { Device, Part } from "../data/types";
 import { DeviceBar } from "../ui/bars";
 import { column, partColumns, statedColumns } from "../ui/cells";
@@ -13,7 +13,7 @@ import { Icon } from "../ui/icons";
 import { ItemPage } from "../ui/item_page";
 import type { Column } from "../ui/list_table";
 import { RowTable } from "../ui/short_list";
-import { Nothing } from "../ui/states";
+import { EmptyList, Nothing } from "../ui/states";
 import { Bytes, Count, Duration, type Fact, Facts, Name, NodeName, NotKnown, Percent, Permille, State } from "../ui/values";
 import { modelText } from "./devices";
 
@@ -109,14 +109,17 @@ function deviceFacts(device: Device): Fact[] {
 
 function Parts({ device }: { device: Device }): JSX.Element {
   if (device.parts == null) return <Nothing title={t("value.not_known")}>{t("device.parts_unknown")}</Nothing>;
-  if (device.parts.length === 0) return <Nothing title={t("device.no_parts")}>{t("device.no_parts_why")}</Nothing>;
+  if (device.parts.length === 0) {
+    return device.tenants && hiddenFor("shares") ? <EmptyList list="shares" title={t("device.parts_hidden")} />
+      : <Nothing title={t("device.no_parts")}>{t("device.no_parts_why")}</Nothing>;
+  }
   const rows = device.parts.slice(0, kMaxParts).map((part) => ({ ...part, id: part.share }));
   const columns: Column<Part & { id: string }>[] = [
     {
       key: "share", title: t("column.share"), width: 0, rank: 1,
       cell: (part) => (
         <span class="part-cell">
-          <a href={shareLink(part.share)}><Name text={part.name || part.share} /></a>
+          {part.share ? <a href={shareLink(part.share)}><Name text={part.name || part.share} /></a> : <span class="muted">{t("device.others")}</span>}
           {part.share === device.turn_tenant && (
             <span class="turn-sign" title={t("device.has_turn")}><Icon name="turn" /><span class="sr-only">{t("device.has_turn")}</span></span>
           )}
@@ -126,7 +129,13 @@ function Parts({ device }: { device: Device }): JSX.Element {
     column("text", "priority", t("column.priority"), 1, { cell: (part) => (part.priority ? tOf("priority.", part.priority) : <NotKnown />) }),
     ...partColumns<Part & { id: string }>(),
   ];
-  return <RowTable rows={rows} label={t("shares.title")} columns={statedColumns(columns, rows)} />;
+  const more = hiddenFor("shares") ? (device.tenants ?? 0) - device.parts.length : 0;
+  return (
+    <>
+      <RowTable rows={rows} label={t("shares.title")} columns={statedColumns(columns, rows)} />
+      {more > 0 && <p class="note">{tn("count.hidden_shares", more)}</p>}
+    </>
+  );
 }
 
 function Topology({ device }: { device: Device }): JSX.Element | null {

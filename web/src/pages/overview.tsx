@@ -4,7 +4,7 @@ import { t, tn, tOf } from "../core/i18n";
 import { safeLink } from "../core/paths";
 import { formatBytes, formatNumber, formatPercent, type Maybe, ratioPercent } from "../core/units";
 import { overviewModel } from "../data/overview";
-import { hasHistory, isCluster } from "../data/session";
+import { hasHistory, isCluster, limitedScope } from "../data/session";
 import type { Overview } from "../data/types";
 import { Fleet } from "../ui/fleet";
 import { useRevalidation } from "../ui/fresh";
@@ -24,7 +24,7 @@ export function OverviewPage(): JSX.Element {
     <div class="page">
       <header class="page-head">
         <h1>{t("overview.title")}</h1>
-        {overview && <p class="count figure">{summaryOf(overview)}</p>}
+        {overview && <p class="count figure">{[summaryOf(overview), limitedScope() && t("scope.of_seen")].filter(Boolean).join(", ")}</p>}
       </header>
       <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />
       {model.state.value === "loading" && <Loading rows={8} />}
@@ -38,7 +38,7 @@ export function OverviewPage(): JSX.Element {
 
 function summaryOf({ funnel, nodes }: Overview): string {
   if (funnel.devices == null) return "";
-  const devices = (nodes == null ? "" : `${tn("count.nodes", nodes)}, `) + tn("count.devices", funnel.devices);
+  const devices = (nodes == null || limitedScope()?.nodes === false ? "" : `${tn("count.nodes", nodes)}, `) + tn("count.devices", funnel.devices);
   if (funnel.healthy_devices == null || funnel.healthy_devices === funnel.devices) return devices;
   return `${devices}, ${t("overview.unhealthy", { n: funnel.devices - funnel.healthy_devices })}`;
 }
@@ -69,6 +69,11 @@ function overcommitNote({ overcommit }: Overview): string | null {
   return part !== null && part > 100.5 ? t("overview.overcommit", { percent: formatPercent(part) }) : null;
 }
 
+// Sums of a viewer who does not see everything are of less than the cluster.
+function OfSeen(): JSX.Element | null {
+  return limitedScope() && <span class="muted">{t("scope.of_seen")}</span>;
+}
+
 interface FunnelProps {
   title: string;
   unit: string;
@@ -89,7 +94,7 @@ function Funnel({ title, unit, amounts, format, idleHint, note }: FunnelProps): 
   ].filter(({ key }) => !isCluster() || amounts[`${key}_${unit}`] != null);
   return (
     <section class="panel" aria-label={title}>
-      <div class="panel-head"><h2>{title}</h2></div>
+      <div class="panel-head"><h2>{title}</h2><OfSeen /></div>
       <table class="funnel">
         <thead class="sr-only">
           <tr><th>{t("column.what")}</th><th>{t("column.amount")}</th><th>{t("column.of_total")}</th><th /></tr>
@@ -146,7 +151,7 @@ function Counts({ overview }: { overview: Overview }): JSX.Element {
   ];
   return (
     <section class="panel" aria-label={t("overview.shares")}>
-      <div class="panel-head"><h2>{t("overview.shares")}</h2></div>
+      <div class="panel-head"><h2>{t("overview.shares")}</h2><OfSeen /></div>
       <ul class="counts">
         {rows.map(({ key, value, link, tone, label }) => (
           <li key={key}>
@@ -171,7 +176,7 @@ function Attention({ items }: { items: Overview["attention"] }): JSX.Element {
         {items && items.length > 0 && <span class="badge figure">{items.length}</span>}
       </div>
       {items === undefined ? <NotKnown /> : items.length === 0 ? (
-        <Nothing title={t("attention.none")}>{t("attention.none_why")}</Nothing>
+        <Nothing title={t("attention.none")}>{limitedScope() ? t("scope.only_seen") : t("attention.none_why")}</Nothing>
       ) : (
         <ul class="attention">
           {items.map((item, index) => {

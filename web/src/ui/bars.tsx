@@ -5,6 +5,7 @@ import { t } from "../core/i18n";
 import { visibleText } from "../core/names";
 import { shareLink } from "../core/paths";
 import { formatBytes, formatPercent, type Maybe, ratioPercent } from "../core/units";
+import { hiddenFor } from "../data/session";
 import type { Device } from "../data/types";
 import { Name } from "./values";
 
@@ -69,11 +70,11 @@ export function DeviceBar({ device, legend = true }: { device: Device; legend?: 
         {bar.parts.map((part, index) => {
           const source = device.parts?.[index];
           const text = t("device.part_label", {
-            name: visibleText(part.name),
+            name: visibleText(part.name) || t("device.others"),
             used: useText(source?.used_bytes, formatBytes), limit: amountText(source?.limit_bytes, formatBytes),
           });
           return (
-            <a key={part.share} class={`device-part${part.share === turn ? " has-turn" : ""}`} href={shareLink(part.share)}
+            <a key={part.share} class={`device-part${part.share === turn ? " has-turn" : ""}`} href={part.share ? shareLink(part.share) : undefined}
               style={{ left: width(part.start), width: width(part.width) }} title={text} aria-label={text}>
               <span class="part-used" style={{ width: `${(part.used / Math.max(part.width, 0.001)) * 100}%` }} />
               {part.swapped > 0 && (
@@ -84,7 +85,7 @@ export function DeviceBar({ device, legend = true }: { device: Device; legend?: 
           );
         })}
         {bar.other > 0 && (
-          <span class="device-other" style={{ width: width(bar.other) }} title={t("device.other_use")} />
+          <span class="device-other" style={{ width: width(bar.other) }} title={hiddenFor("shares") ? t("device.other_use_hidden") : t("device.other_use")} />
         )}
         {bar.physical < 999.5 && bar.physical > 0 && (
           <span class="device-end" style={{ left: width(bar.physical) }} title={t("device.physical_end")} />

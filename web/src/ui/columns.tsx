@@ -1,8 +1,9 @@
 // Which columns of a list are shown, kept per viewer.
-import type { JSX, TargetedFocusEvent, TargetedKeyboardEvent } from "preact";
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { load, store, t } from "../core/i18n";
 import type { Column } from "./list_table";
+import { closeOnEscape, closeOnLeave } from "./menu";
 
 const kStored = "divvy.columns.";
 
@@ -43,15 +44,4 @@ export function useColumns<T>(kind: string, columns: Column<T>[]): ColumnChoice<
     </details>
   );
   return { shown: columns.filter((column) => column.rank === 1 || !hidden.includes(column.key)), menu };
-}
-
-function closeOnEscape(event: TargetedKeyboardEvent<HTMLDetailsElement>): void {
-  if (event.key !== "Escape") return;
-  event.currentTarget.open = false;
-  event.currentTarget.querySelector("summary")?.focus();
-}
-
-function closeOnLeave(event: TargetedFocusEvent<HTMLDetailsElement>): void {
-  const next = event.relatedTarget;
-  if (next instanceof Node && !event.currentTarget.contains(next)) event.currentTarget.open = false;
 }

@@ -5,7 +5,7 @@ import { t } from "../core/i18n";
 import { ListModel } from "../data/list_model";
 import { isCluster } from "../data/session";
 import type { EventRow } from "../data/types";
-import { Failure, Loading, Nothing } from "./states";
+import { EmptyList, Failure, Loading } from "./states";
 import { Ago, Sentence } from "./values";
 
 const kShown = 20;
@@ -30,7 +30,7 @@ export function RecentEvents({ filter }: RecentEventsProps): JSX.Element {
       </div>
       {model.state.value === "loading" && <Loading rows={3} />}
       {model.state.value === "failed" && model.failure.value && <Failure failure={model.failure.value} />}
-      {model.state.value === "ready" && events.length === 0 && <NoEvents />}
+      {model.state.value === "ready" && events.length === 0 && <NoEvents filter={filter} />}
       {events.length > 0 && (
         <ol class="event-list">
           {events.map((event) => (
@@ -46,8 +46,8 @@ export function RecentEvents({ filter }: RecentEventsProps): JSX.Element {
   );
 }
 
-export function NoEvents(): JSX.Element {
-  return <Nothing title={t("events.none")}>{isCluster() ? t("events.none_cluster") : t("events.none_why")}</Nothing>;
+export function NoEvents({ filter = "" }: { filter?: string }): JSX.Element {
+  return <EmptyList list="events" filters={[filter]} title={t("events.none")}>{isCluster() ? t("events.none_cluster") : t("events.none_why")}</EmptyList>;
 }
 
 const kKindTones: Record<string, string> = {

@@ -8,7 +8,7 @@ import { isCluster } from "../data/session";
 import type { Device } from "../data/types";
 import { amountText, Legend, useText } from "./bars";
 import { Icon } from "./icons";
-import { Nothing } from "./states";
+import { EmptyList } from "./states";
 import { Name } from "./values";
 
 const kMaxCells = 1600;
@@ -26,7 +26,7 @@ export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
         <h2>{t("fleet.title")}</h2>
         <Legend names={["allocated", "used", ...(cluster ? ["cordoned", "unknown"] as const : ["compute"] as const), "unhealthy"]} />
       </div>
-      {devices.length === 0 && <Nothing title={t("devices.nothing")}>{t("devices.nothing_why")}</Nothing>}
+      {devices.length === 0 && <EmptyList list="devices" title={t("devices.nothing")}>{t("devices.nothing_why")}</EmptyList>}
       <div class={cluster && nodes.size > kManyNodes ? "fleet-many" : undefined}>
         {[...nodes].map(([node, list]) => (
           <div class={cluster ? "fleet-node fleet-line" : "fleet-node"} key={node}>

@@ -4,9 +4,10 @@ import { useEffect, useMemo } from "preact/hooks";
 import { t } from "../core/i18n";
 import { idPath } from "../core/paths";
 import { ItemModel } from "../data/item_model";
+import { hiddenFor } from "../data/session";
 import { useRevalidation } from "./fresh";
 import { Icon } from "./icons";
-import { Failure, Freshness, Loading } from "./states";
+import { Failure, Freshness, Hidden, Loading } from "./states";
 import { Ago, Name } from "./values";
 
 interface ItemPageProps<T> {
@@ -26,6 +27,7 @@ export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
   useRevalidation(model);
   const item = model.item.value;
   const failure = model.failure.value;
+  const hidden = hiddenFor(kind);
   return (
     <div class="page">
       <nav class="crumbs" aria-label={t("nav.path")}><a href={kind}>{kindTitle}</a><span aria-hidden="true">/</span>{item ? title(item) : <Name text={id} />}</nav>
@@ -44,6 +46,7 @@ export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
       {model.state.value !== "gone" && <Freshness dataTime={model.dataTime.value} sources={model.sources.value} />}
       {model.state.value === "loading" && <Loading rows={8} />}
       {model.state.value === "failed" && failure && <Failure failure={failure} retry={() => model.refresh()} />}
+      {model.state.value === "failed" && hidden && <div class="nothing"><Hidden collection={hidden} /></div>}
       {item && <div class={model.state.value === "gone" ? "stack gone" : "stack"}>{body(item)}</div>}
     </div>
   );

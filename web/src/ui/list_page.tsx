@@ -7,10 +7,11 @@ import { t, tn } from "../core/i18n";
 import { parseListQuery } from "../core/list_query";
 import { ListModel } from "../data/list_model";
 import { params } from "../data/router";
+import { hiddenFor } from "../data/session";
 import { useRevalidation } from "./fresh";
 import { useColumns } from "./columns";
 import { type Column, ListTable } from "./list_table";
-import { Failure, Freshness, Loading, Nothing } from "./states";
+import { EmptyList, Failure, Freshness, Loading, Nothing } from "./states";
 import { CopyButton, FilterBox, type QuickFilter, QuickFilters, setFilters, Toolbar } from "./toolbar";
 
 export interface ListPageProps<T extends Row> {
@@ -49,6 +50,8 @@ export function useListModel<T extends Row>(kind: string, defaultSort = "", with
 export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
   const model = useListModel<T>(props.kind, props.defaultSort, props.withRange);
   const rows = model.rows.value;
+  const total = model.total.value;
+  const hidden = hiddenFor(props.kind);
   const { shown, menu } = useColumns(props.kind, props.columns);
   useEffect(() => props.onRows?.(rows), [rows]);
   const copy = (): string => csvText([
@@ -59,7 +62,7 @@ export function ListPage<T extends Row>(props: ListPageProps<T>): JSX.Element {
     <div class="page page-list">
       <header class="page-head">
         <h1>{props.title}</h1>
-        {model.state.value === "ready" && <p class="count figure">{tn(props.count, model.total.value)}</p>}
+        {model.state.value === "ready" && !(hidden && total === 0) && <p class="count figure">{tn(props.count, total)}{hidden && `, ${t("scope.of_seen")}`}</p>}
         <span class="spring" />
         {menu}
         <CopyButton text={copy} label={t("action.copy_csv")} />
@@ -88,7 +91,7 @@ function ListBody<T extends Row>(props: ListPageProps<T> & { model: ListModel<T>
       <Nothing title={t("list.no_match")}>
         <button type="button" class="button" onClick={() => setFilters([])}>{t("list.clear_filter")}</button>
       </Nothing>
-    ) : <Nothing title={props.nothingTitle}>{props.nothing}</Nothing>;
+    ) : <EmptyList list={props.kind} title={props.nothingTitle}>{props.nothing}</EmptyList>;
   }
   return (
     <ListTable model={model} columns={props.columns} label={props.title} link={props.link} onPick={props.onPick}

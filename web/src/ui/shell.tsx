@@ -2,15 +2,19 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { language, type Language, setLanguage, t, type TextKey, tn, tOf } from "../core/i18n";
-import type { PageName } from "../core/paths";
+import { visibleText } from "../core/names";
+import { filteredLink, type PageName } from "../core/paths";
+import { hiddenCollections } from "../core/scope";
 import { connection } from "../data/live";
 import { overviewModel } from "../data/overview";
 import { place } from "../data/router";
-import { closeSession, isCluster, session } from "../data/session";
+import { closeSession, isCluster, limitedScope, session } from "../data/session";
 import { Icon, type IconName, Logo } from "./icons";
 import { helpOpen, keysOn, pageKeys, setKeysOn } from "./keyboard";
+import { closeOnEscape, closeOnLeave } from "./menu";
+import { Hidden } from "./states";
 import { setTheme, type Theme, theme } from "./theme";
-import { Name } from "./values";
+import { EndOfName, Links, Name } from "./values";
 
 interface NavItem {
   page: PageName & IconName;
@@ -77,6 +81,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
         <nav aria-label={t("nav.pages")}>
           <ul>{navItems().map((item) => <NavLink key={item.page} item={item} page={page} />)}</ul>
         </nav>
+        <SeenPart />
         <Foot />
       </div>
       <main id="main" ref={main} tabIndex={-1}>{children}</main>
@@ -115,9 +120,30 @@ function useTitle(): void {
   }, [id, name]);
 }
 
+const kMaxNamespaces = 100;
+
+// Of a viewer who does not see everything: which namespaces, what is hidden, and what to ask for.
+function SeenPart(): JSX.Element | null {
+  const scope = limitedScope();
+  if (!scope) return null;
+  const names = scope.pods;
+  return (
+    <details class="seen" onKeyDown={closeOnEscape} onFocusOut={closeOnLeave}>
+      <summary>{names ? tn("scope.sees", names.length) : t("scope.sees_all")}</summary>
+      <div class="seen-box" tabIndex={0} role="region" aria-label={t("scope.title")}>
+        {names && names.length > 0 && <Links names={names.slice(0, kMaxNamespaces)} link={(name) => filteredLink("shares", `namespace=${name}`)} />}
+        {names && names.length > kMaxNamespaces && <p>{t("scope.more", { n: names.length - kMaxNamespaces })}</p>}
+        {hiddenCollections(scope).map((each) => <Hidden key={each} collection={each} />)}
+      </div>
+    </details>
+  );
+}
+
 function Foot(): JSX.Element {
+  const user = session.value?.user;
   return (
     <div class="foot">
+      {user && <p class="user" title={visibleText(user)}><Icon name="teams" /><span class="sr-only">{t("about.user")}</span><EndOfName text={user} /></p>}
       <p class={`connection is-${connection.value}`} title={tOf("connection.hint.", connection.value)}>
         <span class="dot" aria-hidden="true" />{tOf("connection.", connection.value)}
       </p>

@@ -7,7 +7,7 @@ import { filteredLink } from "../core/paths";
 import { ListModel } from "../data/list_model";
 import { useRevalidation } from "./fresh";
 import type { Column } from "./list_table";
-import { Failure, Loading, Nothing } from "./states";
+import { EmptyList, Failure, Loading } from "./states";
 
 interface ShortListProps<T extends Row> {
   kind: string; // of the API
@@ -42,7 +42,7 @@ export function ShortList<T extends Row>(props: ShortListProps<T>): JSX.Element 
       </div>
       {model.state.value === "loading" && <Loading rows={3} />}
       {model.state.value === "failed" && model.failure.value && <Failure failure={model.failure.value} />}
-      {ready && rows.length === 0 && <Nothing title={props.nothing}>{props.why}</Nothing>}
+      {ready && rows.length === 0 && <EmptyList list={kind} filters={filters} title={props.nothing}>{props.why}</EmptyList>}
       {ready && rows.length > 0 && (draw?.(rows) ?? <RowTable rows={rows.slice(0, kShown)} columns={columns.filter(({ rank }) => rank <= kMaxRank)} label={title} link={link} />)}
     </section>
   );

@@ -1,10 +1,12 @@
 // What a page shows where it has no data: loading, nothing, not allowed, failed, gone; and how old data is.
 import type { ComponentChildren, JSX } from "preact";
-import { t } from "../core/i18n";
+import { t, tn, tOf } from "../core/i18n";
+import { type Collection, kRights, namespacesOf } from "../core/scope";
 import { formatDuration, type Maybe } from "../core/units";
 import type { ApiFailure } from "../data/api";
 import { nowMs } from "../data/clock";
 import { connection } from "../data/live";
+import { hiddenFor, limitedScope } from "../data/session";
 import type { SourceState } from "../data/types";
 import { Icon } from "./icons";
 import { Ago, Name, Sentence } from "./values";
@@ -29,6 +31,31 @@ export function Nothing({ title, children }: { title: string; children?: Compone
       {children && <div class="nothing-text">{children}</div>}
     </div>
   );
+}
+
+// That a collection may not be listed, or in some namespaces only, and what to ask for.
+export function Hidden({ collection }: { collection: Collection }): JSX.Element {
+  const names = namespacesOf(collection, limitedScope());
+  return <p>{names ? tn(`hidden.${collection}`, names.length) : tOf("hidden.", collection)} <Ask collection={collection} /></p>;
+}
+
+function Ask({ collection }: { collection: Collection }): JSX.Element {
+  return <>{t("scope.ask")} <code class="figure">{kRights[collection]}</code></>;
+}
+
+interface EmptyListProps {
+  list: string; // of the API
+  filters?: string[];
+  title: string;
+  children?: ComponentChildren;
+}
+
+// An empty list of the API: the viewer's rights may be the reason.
+export function EmptyList({ list, filters, title, children }: EmptyListProps): JSX.Element {
+  const hidden = hiddenFor(list, filters);
+  if (!hidden) return <Nothing title={title}>{children}</Nothing>;
+  return list === "nodes" ? <Nothing title={t("scope.no_nodes")}><p><Ask collection={hidden} /></p></Nothing>
+    : <Nothing title={title}><Hidden collection={hidden} /></Nothing>;
 }
 
 // A failed request, by its code. `retry` is offered where a second try can help.

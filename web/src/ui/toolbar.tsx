@@ -66,17 +66,29 @@ export function QuickFilters({ filters }: { filters: QuickFilter[] }): JSX.Eleme
   );
 }
 
+// Without TLS, other addresses than loopback have no clipboard: there the browser copies what is selected.
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = document.createElement("textarea");
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    const copied = document.execCommand("copy");
+    box.remove();
+    return copied;
+  }
+}
+
 // Copies text; the button says for two seconds that it did.
 export function CopyButton({ text, label }: { text: () => string; label: string }): JSX.Element {
   const [done, setDone] = useState(false);
   const onClick = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text());
-      setDone(true);
-      setTimeout(() => setDone(false), 2000);
-    } catch {
-      setDone(false);
-    }
+    const copied = await copyText(text());
+    setDone(copied);
+    if (copied) setTimeout(() => setDone(false), 2000);
   };
   return (
     <button type="button" class="button quiet" onClick={() => void onClick()}>

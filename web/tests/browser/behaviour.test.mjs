@@ -14,7 +14,7 @@ after(async () => {
   await browser?.close();
   await mock?.stop();
 });
-beforeEach(() => Object.assign(mock, { noStream: false, noAnswer: false, dataDelayMs: 0 }));
+beforeEach(() => Object.assign(mock, { noStream: false, noAnswer: false, holds: false, dataDelayMs: 0 }));
 
 const streams = () => mock.requests.filter((each) => each.includes("/api/v1/stream"));
 
@@ -44,6 +44,7 @@ test("session.Expires_AllTabsShowTheReason", async () => {
   await settled(other.page);
   await page.getByText("Live", { exact: true }).waitFor();
   await other.page.getByText("Live", { exact: true }).waitFor();
+  mock.holds = true; // a refused request would end the session first
   mock.endSessions("your session ended after 12 h");
   for (const tab of [page, other.page]) await tab.getByText("your session ended after 12 h").waitFor();
   await context.close();

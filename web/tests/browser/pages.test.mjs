@@ -1,10 +1,8 @@
 // All pages, on two widths and in two colour schemes: accessibility, console, network, layout.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import axe from "axe-core";
-import { openPage, settled, startBrowser, startMock } from "./harness.mjs";
+import { openPage, serious, settled, startBrowser, startMock } from "./harness.mjs";
 
-const kSerious = ["serious", "critical"];
 let browser;
 let mock;
 let cluster;
@@ -37,14 +35,6 @@ function clusterPaths() {
     workloads: "workloads", workload: "workloads/research/JobSet/sweep", queues: "queues", queue: "queues/nlp", fault: "queues/batch",
     pools: "pools", teams: "teams", models: "models", planner: "planner", events: "events", about: "about",
   };
-}
-
-async function serious(page, rules) {
-  await page.evaluate(axe.source);
-  const options = { resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) };
-  const { violations } = await page.evaluate((given) => globalThis.axe.run(document, given), options);
-  return violations.filter((each) => kSerious.includes(each.impact))
-    .map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split("\n")[1] ?? ""}`).join(" | ")}`);
 }
 
 async function expectNoFaults(t, of, list, width) {

@@ -7,7 +7,7 @@ import { deviceLink, filteredLink, nodeLink } from "../../core/paths";
 import { parseBytes } from "../../core/units";
 import { type ApiFailure, apiPost, failureFrom } from "../../data/api";
 import type { PlannedPod } from "../../data/cluster_types";
-import { session } from "../../data/session";
+import { closeSession, session } from "../../data/session";
 import { Icon } from "../../ui/icons";
 import { Failure, Loading, Nothing } from "../../ui/states";
 import { Links, Name, NotKnown, Sentence } from "../../ui/values";
@@ -26,7 +26,7 @@ export function ManifestPlannerPage(): JSX.Element {
   };
   const ask = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (busy || manifest.trim() === "") return;
+    if (busy || !allowed || manifest.trim() === "") return;
     setBusy(true);
     setFailure(null);
     try {
@@ -38,7 +38,7 @@ export function ManifestPlannerPage(): JSX.Element {
     }
     setBusy(false);
   };
-  if (!session.value?.can.plan) return <div class="page"><Nothing title={t("failure.forbidden")}>{t("explain.not_allowed")}</Nothing></div>;
+  const allowed = session.value?.can.plan ?? false;
   return (
     <div class="page">
       <header class="page-head"><h1>{t("planner.title")}</h1><p class="count">{t("planner.lead")}</p></header>
@@ -59,18 +59,33 @@ export function ManifestPlannerPage(): JSX.Element {
                   <span>{t("column.namespace")}</span>
                   <input defaultValue={draft.namespace} onInput={(event) => { draft.namespace = event.currentTarget.value.trim(); }} placeholder="default" maxLength={63} />
                 </label>
-                <button type="submit" class="button primary" disabled={busy}>{t("planner.submit")}</button>
+                {allowed && <button type="submit" class="button primary" disabled={busy}>{t("planner.submit")}</button>}
               </div>
+              {!allowed && <NotAllowed />}
             </form>
           </section>
-          <section class="panel" aria-label={t("planner.answer")} aria-live="polite">
+          {allowed && <section class="panel" aria-label={t("planner.answer")} aria-live="polite">
             <div class="panel-head"><h2>{t("planner.answer")}</h2></div>
             {busy ? <Loading rows={3} /> : failure ? <Failure failure={failure} />
               : plan ? <Plan pods={plan} /> : <Nothing title={t("planner.no_manifest")}>{t("planner.no_manifest_why")}</Nothing>}
-          </section>
+          </section>}
         </div>
       </div>
     </div>
+  );
+}
+
+// Instead of the button: what a viewer needs for it.
+function NotAllowed(): JSX.Element {
+  if (session.value?.way_in !== "console-token") return <p class="notice"><Icon name="info" />{t("explain.not_allowed")}</p>;
+  return (
+    <p class="notice" id="planner-needs">
+      <Icon name="info" />
+      <span>
+        {t("planner.needs_token")}{" "}
+        <button type="button" class="button small" onClick={() => void closeSession()}>{t("planner.other_token")}</button>
+      </span>
+    </p>
   );
 }
 

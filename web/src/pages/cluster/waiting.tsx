@@ -4,9 +4,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { t, tn, tOf } from "../../core/i18n";
 import { deviceLink, filteredLink, idPath, nodeLink, queueLink, shareLink, waitingLink, workloadLink } from "../../core/paths";
 import { type Explanation, groupReasons, otherGates, type NodeReason, type ReasonGroup } from "../../core/reasons";
+import { hiddenCollections } from "../../core/scope";
 import type { Maybe } from "../../core/units";
 import type { ExplainPodAnswer } from "../../data/cluster_types";
 import { ListModel } from "../../data/list_model";
+import { limitedScope } from "../../data/session";
 import type { Share, Waiting } from "../../data/types";
 import { useAnswer } from "../../data/use_answer";
 import { column } from "../../ui/cells";
@@ -16,7 +18,7 @@ import { Icon } from "../../ui/icons";
 import { ListPage } from "../../ui/list_page";
 import type { Column } from "../../ui/list_table";
 import { ShortList } from "../../ui/short_list";
-import { Failure, Freshness, Loading, Nothing } from "../../ui/states";
+import { Failure, Freshness, Hidden, Loading, Nothing } from "../../ui/states";
 import { Ago, Count, Links, Name, Sentence, State } from "../../ui/values";
 import { shareColumns } from "../shares";
 
@@ -123,7 +125,7 @@ function Verdict({ explanation, row, hold }: { explanation: Explanation; row: Wa
   const [tone, icon, text] = bound ? ["good", "ok", t("pod.bound")] as const
     : asks === false ? ["neutral", "info", t("pod.no_devices")] as const
       : hold ? ["waiting", "warning", hold === "gate" ? t("pod.held") : fits ? t("pod.quota_fits") : t("pod.quota")] as const
-        : fits ? ["good", "ok", t("pod.fits")] as const
+        : fits ? ["good", "ok", node ? t("pod.fits") : t("explain.fits")] as const
           : fits == null ? ["neutral", "info", t("value.not_known")] as const
             : row?.kind === "never-fits" ? ["broken", "critical", t("explain.never")] as const
               : ["waiting", "warning", t("pod.fits_nowhere")] as const;
@@ -145,13 +147,14 @@ function Verdict({ explanation, row, hold }: { explanation: Explanation; row: Wa
 }
 
 function Help({ explanation, held }: { explanation: Explanation; held?: boolean }): JSX.Element | null {
-  const { fixes, would_fit_without: victims, bound, asks_for_devices: asks } = explanation;
+  const { fixes, would_fit_without: victims, bound, asks_for_devices: asks, limited } = explanation;
   const nothing = !fixes?.length && !victims?.length;
   if (bound || asks === false || explanation.fits || (held && nothing)) return null;
   return (
     <section class="panel" aria-labelledby="help-panel-title">
       <div class="panel-head"><h2 id="help-panel-title">{t("pod.help")}</h2></div>
-      {nothing && <Nothing title={t("pod.no_help")}>{t("pod.no_help_why")}</Nothing>}
+      {nothing && (limited ? <Nothing title={t("pod.no_smaller")}>{t("pod.no_smaller_why")}</Nothing>
+        : <Nothing title={t("pod.no_help")}>{t("pod.no_help_why")}</Nothing>)}
       <ul class="fixes">
         {fixes?.map(({ change, node, nodes }) => (
           <li key={change + node}>
@@ -178,8 +181,21 @@ function Reasons({ explanation, hold }: { explanation: Explanation; hold: Hold }
   return (
     <section class="panel" aria-labelledby="reasons-title">
       <div class="panel-head"><h2 id="reasons-title">{t("pod.reasons")}</h2></div>
+      {explanation.limited && <Limited />}
       {groups.map((group) => <Group key={group.saidBy + group.why} group={group} fits={hold ? t("pod.would_fit") : t("explain.fits")} />)}
     </section>
+  );
+}
+
+// Numbers of nodes are shown to all who see the pod; names only to those who see everything.
+function Limited(): JSX.Element {
+  const hidden = hiddenCollections(limitedScope());
+  const named = hidden.filter((each) => each === "nodes" || each === "pods");
+  return (
+    <div class="note limited">
+      <p>{t("pod.limited")}</p>
+      {(named.length > 0 ? named : hidden).map((each) => <Hidden key={each} collection={each} />)}
+    </div>
   );
 }
 
@@ -188,14 +204,18 @@ const kMaxNodes = 100;
 function Group({ group, fits: word }: { group: ReasonGroup; fits: string }): JSX.Element {
   const [open, setOpen] = useState(false);
   const fits = group.nodes[0]?.fits;
+  const head = (
+    <>
+      <strong class="figure">{tn("count.nodes", group.count)}</strong>{" "}
+      {fits ? <span class="state tone-good"><Icon name="ok" /><span>{word}</span></span> : <Sentence text={group.why || t("value.not_known")} />}
+      {group.saidBy && <span class="muted"> ({group.saidBy})</span>}
+    </>
+  );
+  if (group.nodes.length === 0) return <p class="reason">{head}</p>;
   return (
     <details class="reason" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <strong class="figure">{tn("count.nodes", group.count)}</strong>{" "}
-        {fits ? <span class="state tone-good"><Icon name="ok" /><span>{word}</span></span> : <Sentence text={group.why || t("value.not_known")} />}
-        {group.saidBy && <span class="muted"> ({group.saidBy})</span>}
-      </summary>
-      {open && group.nodes.length > 0 && (
+      <summary>{head}</summary>
+      {open && (
         <div class="scroll-x" tabIndex={0} role="region" aria-label={group.why || word}>
           <table class="plain">
             <thead>
