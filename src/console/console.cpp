@@ -36,6 +36,13 @@ Result<void> checkLoopback(const std::string& host) {
           "not be reached from other machines (forward the port with ssh -L)"};
 }
 
+Result<void> checkAddress(const std::string& host) {
+  boost::system::error_code fault;
+  asio::ip::make_address(host, fault);
+  if (!fault) return {};
+  return Error{ErrorCode::kUsage, "--listen " + host + ": accepted is an IP address"};
+}
+
 http::Fields securityFields() {
   return {{"Content-Security-Policy",
            "default-src 'self'; img-src 'self' data:; "
@@ -84,11 +91,12 @@ class Console::Impl {
        history::Store store, ShowLink show_link)
       : executor_(std::move(executor)),
         options_(options),
-        index_(indexPage(options.base_path)),
         sources_(std::move(sources)),
         history_(std::move(store)),
         show_link_(std::move(show_link)),
-        api_({options_, history_, sources_.agents.get(), sources_.cluster.get(), blocking_},
+        api_(executor_,
+             {options_, history_, sources_.agents.get(), sources_.cluster.get(),
+              sources_.reviews.get(), scopes_, pools_.blocking, pools_.reports},
              [this] { show_link_(link()); }),
         poller_(executor_, viewSource()) {}
 
@@ -98,7 +106,8 @@ class Console::Impl {
   ~Impl() {
     *ended_ = true;
     server_.reset();
-    blocking_.join();
+    pools_.blocking.join();
+    pools_.reports.join();
   }
 
   Result<void> start() {
@@ -108,6 +117,8 @@ class Console::Impl {
     http::Listen listen;
     listen.host = options_.host;
     listen.port = options_.port;
+    listen.certificate_file = options_.certificate_file;
+    listen.key_file = options_.key_file;
     listen.parse_parameters = true;
     listen.fields = securityFields();
     Result<std::unique_ptr<http::Server>> server =
@@ -121,16 +132,17 @@ class Console::Impl {
     api_.setPort(options_.port);
     watch_.emplace(executor_, [this](double late) { api_.setLateness(late * 1000); });
     poller_.start(options_.interval,
-                  [this](const auto& before, const auto& now) { api_.publish(*before, now); });
+                  [this](std::shared_ptr<const ViewSet> views) { api_.publish(std::move(views)); });
     asio::co_spawn(executor_, beat(ended_), rethrow);
-    show_link_(link());
+    if (show_link_) show_link_(link());
     return {};
   }
 
   std::string address() const {
     const bool six = options_.host.find(':') != std::string::npos;
-    return "http://" + (six ? "[" + options_.host + "]" : options_.host) + ":" +
-           std::to_string(options_.port) + options_.base_path;
+    return (options_.certificate_file.empty() ? "http://" : "https://") +
+           (six ? "[" + options_.host + "]" : options_.host) + ":" + std::to_string(options_.port) +
+           options_.base_path;
   }
 
  private:
@@ -138,7 +150,7 @@ class Console::Impl {
 
   std::unique_ptr<ViewSource> viewSource() {
     if (sources_.cluster != nullptr)
-      return std::make_unique<ClusterReader>(*sources_.cluster, history_);
+      return std::make_unique<ClusterReader>(*sources_.cluster, history_, scopes_);
     return std::make_unique<AgentsReader>(*sources_.agents, sources_.why_slow, history_);
   }
 
@@ -154,10 +166,11 @@ class Console::Impl {
     routes.push_back({"GET", options_.base_path + "healthz", 0, health(false)});
     routes.push_back({"GET", options_.base_path + "readyz", 0, health(true)});
     routes.push_back({"GET", options_.base_path + "{path...}", 0,
-                      [this](http::Query query) -> asio::awaitable<http::Answer> {
+                      [this, index = indexPage(options_.base_path)](
+                          http::Query query) -> asio::awaitable<http::Answer> {
                         if (std::optional<http::Answer> refused = api_.guard().refuse(query, false))
                           co_return std::move(*refused);
-                        co_return pageAnswer(query, index_);
+                        co_return pageAnswer(query, index);
                       }});
   }
 
@@ -166,17 +179,26 @@ class Console::Impl {
     while (!*ended) {
       timer.expires_after(kBeat);
       co_await timer.async_wait(asio::use_awaitable);
-      if (!*ended) api_.beat();
+      if (*ended) continue;
+      api_.beat();
+      renewCertificate();
     }
+  }
+
+  // Certificates are replaced in their files. After an error the present one stays.
+  void renewCertificate() {
+    if (!options_.certificate_file.empty()) static_cast<void>(server_->reload());
   }
 
   asio::any_io_executor executor_;
   ConsoleOptions options_;
-  const std::string index_;
   Sources sources_;
   history::Store history_;
   ShowLink show_link_;
-  asio::thread_pool blocking_{1};
+  ScopeList scopes_;
+  struct Pools {
+    asio::thread_pool blocking{1}, reports{1};
+  } pools_;
   ApiService api_;
   ViewPoller poller_;
   std::optional<http::LoopWatch> watch_;
@@ -187,8 +209,9 @@ class Console::Impl {
 Result<std::unique_ptr<Console>> Console::make(asio::any_io_executor executor,
                                                const ConsoleOptions& options, Sources sources,
                                                ShowLink show_link) {
-  const Result<void> loopback = checkLoopback(options.host);
-  if (!loopback) return loopback.error();
+  const Result<void> address =
+      sources.reviews == nullptr ? checkLoopback(options.host) : checkAddress(options.host);
+  if (!address) return address.error();
   history::StoreOptions kept;
   kept.path = options.history_file;
   Result<history::Store> store = history::Store::open(std::move(kept));
@@ -204,7 +227,7 @@ Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<NodeSource> source,
                                                 WhySlow why_slow, ShowLink show_link) {
-  return make(std::move(executor), options, {std::move(source), why_slow, nullptr},
+  return make(std::move(executor), options, {std::move(source), why_slow, nullptr, nullptr},
               std::move(show_link));
 }
 
@@ -212,8 +235,16 @@ Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<ClusterSource> source,
                                                 ShowLink show_link) {
-  return make(std::move(executor), options, {nullptr, nullptr, std::move(source)},
+  return make(std::move(executor), options, {nullptr, nullptr, std::move(source), nullptr},
               std::move(show_link));
+}
+
+Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<ClusterSource> source,
+                                                std::unique_ptr<ViewerReviews> reviews) {
+  return make(std::move(executor), options,
+              {nullptr, nullptr, std::move(source), std::move(reviews)}, nullptr);
 }
 
 Console::Console(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -24,10 +24,11 @@ class ClusterServer : public ServedConsole {
     cluster_->onExplain([](const std::string& namespace_name, const std::string& pod) {
       return Result<bj::object>(bj::object{{"pod", namespace_name + '/' + pod}, {"fits", false}});
     });
-    cluster_->onPlan([](const std::string& manifest, const std::string& namespace_name) {
-      return Result<bj::array>(
-          bj::array{bj::object{{"pod", namespace_name}, {"size", manifest.size()}}});
-    });
+    cluster_->onPlan(
+        [](const std::string& manifest, const std::string& namespace_name, const std::string&) {
+          return Result<bj::array>(
+              bj::array{bj::object{{"pod", namespace_name}, {"size", manifest.size()}}});
+        });
   }
   ~ClusterServer() override { stop(); }
 
@@ -184,8 +185,9 @@ TEST_F(ClusterServer, ExplainAndPlanErrors_Mapped) {
     const Error error{one.code, "the API server says \"no\""};
     cluster_->onExplain(
         [error](const std::string&, const std::string&) { return Result<bj::object>(error); });
-    cluster_->onPlan(
-        [error](const std::string&, const std::string&) { return Result<bj::array>(error); });
+    cluster_->onPlan([error](const std::string&, const std::string&, const std::string&) {
+      return Result<bj::array>(error);
+    });
     for (const Reply& reply : {get(session, "waiting/lab/serve-2/explain"),
                                post(session, "plan", R"({"manifest": "kind: Pod"})")}) {
       EXPECT_EQ(reply.status, one.status);
@@ -242,7 +244,7 @@ TEST_F(ClusterServer, Plan_ManifestAndNamespacePassedOn) {
 
 TEST_F(ClusterServer, PlanWithoutCsrf_403AndSourceNotCalled) {
   std::atomic<int> calls = 0;
-  cluster_->onPlan([&](const std::string&, const std::string&) {
+  cluster_->onPlan([&](const std::string&, const std::string&, const std::string&) {
     ++calls;
     return Result<bj::array>(bj::array());
   });

@@ -96,7 +96,8 @@ class FakeClusterState {
  public:
   using Explain =
       std::function<Result<boost::json::object>(const std::string&, const std::string&)>;
-  using Plan = std::function<Result<boost::json::array>(const std::string&, const std::string&)>;
+  using Plan = std::function<Result<boost::json::array>(
+      const std::string& manifest, const std::string& namespace_name, const std::string& token)>;
 
   void set(ClusterReading reading) {
     const std::lock_guard lock(mutex_);
@@ -139,9 +140,9 @@ class FakeClusterSource : public ClusterSource {
                                       const std::string& pod) override {
     return state_->explain()(namespace_name, pod);
   }
-  Result<boost::json::array> plan(const std::string& manifest,
-                                  const std::string& namespace_name) override {
-    return state_->plan()(manifest, namespace_name);
+  Result<boost::json::array> plan(const std::string& manifest, const std::string& namespace_name,
+                                  const std::string& token) override {
+    return state_->plan()(manifest, namespace_name, token);
   }
 
  private:

@@ -95,10 +95,11 @@ SUBFOLDERS = {
         "lists": {"view", "rows"},
         "view": {"rows"},
         "sessions": set(),
+        "viewers": {"rows"},
         "live": {"view", "rows"},
         "recording": {"view", "rows"},
-        "reading": {"recording", "view", "rows"},
-        "api": {"lists", "live", "recording", "rows", "sessions", "view"},
+        "reading": {"recording", "view", "viewers", "rows"},
+        "api": {"lists", "live", "recording", "rows", "sessions", "view", "viewers"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
     "engine": {

@@ -191,6 +191,7 @@ void ClusterFacts::addWaiting(const ClusterState& state, const ClusterPod& one,
   }
   if (!one.pod.gates.empty()) {
     view->reason = queueReason(*view);
+    view->reason_of_queue = !view->reason.empty();
     const bool quota_named = view->reason.empty() || scheduler::namesQuota(view->reason);
     view->waiting = quota_named ? WaitingKind::kQuota : WaitingKind::kRoom;
     if (view->reason.empty()) view->reason = "its queue has not admitted it";

@@ -110,12 +110,15 @@ Result<json::object> ConsoleCluster::explain(const std::string& namespace_name,
 
 // Victims of a plan stay evicted, so it needs a cluster of its own.
 Result<json::array> ConsoleCluster::plan(const std::string& manifest,
-                                         const std::string& namespace_name) {
+                                         const std::string& namespace_name,
+                                         const std::string& token) {
   Result<Manifests> manifests = podsOf(manifest, "manifest");
   if (!manifests) return manifests.error();
   if (manifests->pods.empty())
     return Error{ErrorCode::kUsage, "no pod and no workload in the manifest"};
-  Result<std::unique_ptr<Cluster>> cluster = Cluster::read(choice_);
+  ClusterChoice choice = choice_;
+  choice.connection.viewer_token = token;
+  Result<std::unique_ptr<Cluster>> cluster = Cluster::read(choice);
   if (!cluster) return cluster.error();
   (*cluster)->readMore();
   const Result<std::vector<PodPlan>> plans =

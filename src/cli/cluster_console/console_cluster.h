@@ -20,8 +20,8 @@ class ConsoleCluster : public console::ClusterSource {
   console::ClusterReading read() override;
   Result<boost::json::object> explain(const std::string& namespace_name,
                                       const std::string& pod) override;
-  Result<boost::json::array> plan(const std::string& manifest,
-                                  const std::string& namespace_name) override;
+  Result<boost::json::array> plan(const std::string& manifest, const std::string& namespace_name,
+                                  const std::string& token) override;
 
  private:
   ClusterChoice choice_;

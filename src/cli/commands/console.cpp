@@ -15,6 +15,7 @@
 
 #include "agent_client/console_source.h"
 #include "cluster_console/console_cluster.h"
+#include "cluster_console/viewer_reviews.h"
 #include "commands/commands.h"
 #include "console/console.h"
 #include "options/version.h"
@@ -53,7 +54,12 @@ console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std:
       {"allow-changes", options.allow_changes ? "yes" : "no"},
       {"base-path", options.base_path},
   };
-  if (options.cluster) result.configuration.emplace_back("team-label", options.team_label);
+  if (!options.cluster) return result;
+  result.certificate_file = options.certificate_file;
+  result.key_file = options.key_file;
+  result.configuration.emplace_back("team-label", options.team_label);
+  result.configuration.emplace_back("login", options.token_login ? "token" : "link");
+  result.configuration.emplace_back("tls", options.certificate_file.empty() ? "no" : "yes");
   return result;
 }
 
@@ -104,12 +110,21 @@ Served serveCluster(const ConsoleOptions& options, asio::io_context& loop) {
                                   : options.history_folder + '/' + fileNameOf(name);
   makeFolder(history);
   console::ConsoleOptions shown = consoleOptions(options, history);
-  shown.place = name;
-  return console::Console::start(
-      loop.get_executor(), shown,
-      std::make_unique<ConsoleCluster>(*options.cluster, std::move(*watch),
-                                       !options.agent_namespace.empty()),
-      linkPrinter());
+  shown.place = options.name.empty() ? name : options.name;
+  auto source = std::make_unique<ConsoleCluster>(*options.cluster, std::move(*watch),
+                                                 !options.agent_namespace.empty());
+  if (!options.token_login)
+    return console::Console::start(loop.get_executor(), shown, std::move(source), linkPrinter());
+  Served served =
+      console::Console::start(loop.get_executor(), shown, std::move(source),
+                              std::make_unique<ClusterViewerReviews>(options.cluster->connection));
+  if (!served) return served;
+  std::printf(
+      "The console serves %s; viewers sign in with a Kubernetes token (kubectl create token NAME "
+      "--audience divvy-console)\n",
+      (*served)->address().c_str());
+  std::fflush(stdout);
+  return served;
 }
 
 }  // namespace

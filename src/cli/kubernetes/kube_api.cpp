@@ -87,6 +87,26 @@ Result<std::string> KubeApi::text(const std::string& path) {
   return std::move((*answer)->body);
 }
 
+Result<void> KubeApi::sendAll(
+    std::vector<kube::Call> calls, unsigned lanes,
+    const std::function<Result<void>(std::size_t index, const kube::Reply& reply)>& each) {
+  std::size_t next = 0;
+  std::optional<Error> failed;
+  const auto lane = [&]() -> asio::awaitable<void> {
+    while (!failed && next < calls.size()) {
+      const std::size_t index = next++;
+      const Result<kube::Reply> reply = co_await impl_->client->send(std::move(calls[index]));
+      const Result<void> taken = reply ? each(index, *reply) : Result<void>(reply.error());
+      if (!taken && !failed) failed = taken.error();
+    }
+  };
+  impl_->loop.restart();
+  for (unsigned count = 0; count < lanes; ++count) asio::co_spawn(impl_->loop, lane, rethrow);
+  impl_->loop.run();
+  if (failed) return *failed;
+  return {};
+}
+
 Result<kube::Eviction> KubeApi::evict(kube::EvictionOptions ask) {
   std::optional<Result<kube::Eviction>> answer;
   const auto work = [&]() -> asio::awaitable<void> {

@@ -1,10 +1,12 @@
 // Blocking client of an API server, one call at a time, with the user's rights.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/json/value.hpp>
 
@@ -36,6 +38,12 @@ class KubeApi {
   Result<std::string> text(const std::string& path);
   Result<void> list(const std::string& path, const std::string& query,
                     const std::function<void(const boost::json::value& item)>& each);
+  // Sends calls, at most `lanes` at the same time. Calls `each` with the index of a call and its
+  // reply, of success or not, in any order. The first error, of a call or of `each`, is returned;
+  // calls that are not sent by then are not sent.
+  Result<void> sendAll(
+      std::vector<kube::Call> calls, unsigned lanes,
+      const std::function<Result<void>(std::size_t index, const kube::Reply& reply)>& each);
   Result<kube::Eviction> evict(kube::EvictionOptions ask);
   const std::string& namespaceName() const;  // of the kubeconfig's context
 

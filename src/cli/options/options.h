@@ -140,6 +140,10 @@ struct ConsoleOptions {
   bool allow_changes = false;
   std::string history;         // a file; empty: in memory
   std::string history_folder;  // of a cluster: a file named after it is there; empty: `history`
+  // Of a cluster.
+  bool token_login = false;  // viewers sign in with tokens of the API server, not with a link
+  std::string certificate_file, key_file;  // PEM; both empty: no TLS
+  std::string name;                        // on the page; empty: the context's, or the server's
 };
 
 struct SetOptions {

@@ -11,8 +11,21 @@ void Grammar::addConsole() {
   addSwitch(console, "of a cluster, with the rights of the kubeconfig's user");
   console
       ->add_option("--listen", text.listen,
-                   "loopback address to serve; port 0: any free one [127.0.0.1:9400]")
+                   "address to serve, loopback without --login token; port 0: any free one "
+                   "[127.0.0.1:9400]")
       ->type_name("HOST:PORT");
+  console
+      ->add_option("--login", text.login,
+                   "how a session is opened: by a printed link, or by each viewer's Kubernetes "
+                   "token [link]")
+      ->type_name("link|token");
+  console->add_option("--tls-cert", text.certificate, "certificate chain in PEM: serve HTTPS")
+      ->type_name("FILE");
+  console->add_option("--tls-key", text.key, "private key of --tls-cert in PEM")->type_name("FILE");
+  console
+      ->add_option("--name", text.name,
+                   "name of the cluster on the page [the context's, else the server's host]")
+      ->type_name("NAME");
   console->add_option("--base-path", text.base_path, "path of the page, for a proxy in front [/]")
       ->type_name("/PATH/");
   console

@@ -1,6 +1,7 @@
 // Options of `divvy console`, from words.
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "files/listen.h"
 #include "options/raw_options.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kShortestIntervalMs = 250;
 constexpr std::uint64_t kClusterIntervalMs = 2000;
+constexpr std::size_t kMaxName = 253;
 constexpr const char* kTeamLabel = "divvy.dev/team";
 constexpr const char* kAgentNamespace = "divvy-system";
 
@@ -44,6 +46,30 @@ std::string historyFile(const std::string& text) {
   return state.empty() ? std::string() : state + "/divvy/history.sqlite";
 }
 
+// Any text without control characters.
+Result<void> checkName(const std::string& name) {
+  const bool good = name.size() <= kMaxName && std::none_of(name.begin(), name.end(), [](char one) {
+                      return static_cast<unsigned char>(one) < ' ' || one == 0x7f;
+                    });
+  if (good) return {};
+  return Error{ErrorCode::kUsage, "--name is not accepted; up to " + std::to_string(kMaxName) +
+                                      " bytes without control characters are"};
+}
+
+// How viewers reach the console of a cluster.
+Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
+  if (!text.login.empty() && text.login != "link" && text.login != "token")
+    return Error{ErrorCode::kUsage,
+                 "--login \"" + text.login + "\" is not known; accepted: link, token"};
+  if (text.certificate.empty() != text.key.empty())
+    return Error{ErrorCode::kUsage, "--tls-cert and --tls-key belong together; accepted: both"};
+  console->token_login = text.login == "token";
+  console->certificate_file = text.certificate;
+  console->key_file = text.key;
+  console->name = text.name;
+  return checkName(text.name);
+}
+
 Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
   const ConsoleText& text = raw.console;
   const bool cluster = meansCluster(raw);
@@ -51,6 +77,12 @@ Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
     return Error{ErrorCode::kUsage,
                  "console: accepted is one of --local (this machine) and --cluster (a cluster)"};
   if (!cluster) {
+    for (const auto& [option, given] :
+         {std::pair("--login", &text.login), std::pair("--tls-cert", &text.certificate),
+          std::pair("--tls-key", &text.key), std::pair("--name", &text.name)})
+      if (!given->empty())
+        return Error{ErrorCode::kUsage,
+                     "console: " + std::string(option) + " is accepted with --cluster"};
     if (raw.sim_given) console->sim = raw.sim;
     console->allow_changes = text.allow_changes;
     console->history = historyFile(text.history);
@@ -71,7 +103,7 @@ Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
   } else if (text.history != "memory") {
     console->history = text.history;
   }
-  return {};
+  return readLogin(text, console);
 }
 
 }  // namespace

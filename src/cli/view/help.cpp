@@ -235,6 +235,7 @@ Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT 
   divvy console --local --sim h100 --history memory
   divvy console --cluster
   divvy console --cluster --context prod --team-label example.com/team
+  divvy console --cluster --login token --listen 0.0.0.0:9400 --tls-cert tls.crt --tls-key tls.key
 
 Serves a web page until Ctrl-C. --local: devices, shares, waiting requests, events and charts of
 this machine. --cluster: nodes, pods and queues that the kubeconfig's user may list: which pods wait
@@ -243,6 +244,8 @@ read from Divvy's agents, for users who may get pods/proxy in the agents' namesp
 
 The printed link opens one session; each use prints a new link. The page is for browsers on
 this machine: to see it elsewhere, forward the port (ssh -L 9400:127.0.0.1:9400 HOST).
+--login token serves any address. A viewer signs in with a Kubernetes token (kubectl create token
+NAME --audience divvy-console), and sees the objects that it may list.
 
 The page is read-only. With --local --allow-changes it also resizes running shares and changes their
 priority; each change is shown before it is made.

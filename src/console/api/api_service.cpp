@@ -10,10 +10,14 @@
 
 #include <boost/json.hpp>
 
+#include "api/body_reader.h"
 #include "api/history_queries.h"
+#include "api/history_reply.h"
+#include "api/pool_call.h"
 #include "api/reply.h"
 #include "view/agent_view.h"
 #include "view/cluster_view.h"
+#include "viewers/viewer_filter.h"
 
 namespace divvy::console {
 namespace {
@@ -23,6 +27,7 @@ namespace bj = boost::json;
 
 constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
 constexpr std::size_t kSecretBytes = 32;
+constexpr unsigned kMaxReports = 4;  // of a session at the same time
 
 std::vector<std::pair<std::string, std::string>> wordsOf(const http::Query& query) {
   std::vector<std::pair<std::string, std::string>> words;
@@ -74,6 +79,19 @@ Result<std::vector<std::string>> topicsOf(const http::Query& query) {
   return chosen;
 }
 
+bj::value namesOrNull(const NamespaceScope& scope) {
+  if (scope.all) return nullptr;
+  return bj::array(scope.names.begin(), scope.names.end());
+}
+
+bj::object scopeObject(const ViewerScope& scope) {
+  return {{"everything", scope.everything()},
+          {"nodes", scope.nodes},
+          {"queues", scope.queues},
+          {"pods", namesOrNull(scope.pods)},
+          {"events", namesOrNull(scope.events)}};
+}
+
 // Totals of nothing, until the source has been read.
 std::shared_ptr<const ConsoleView> firstView(const ApiParts& parts) {
   return std::make_shared<const ConsoleView>(parts.cluster != nullptr
@@ -83,43 +101,107 @@ std::shared_ptr<const ConsoleView> firstView(const ApiParts& parts) {
 
 }  // namespace
 
-ApiService::ApiService(const ApiParts& parts, std::function<void()> session_opened)
+ViewerLogin::Effects ApiService::loginEffects() {
+  ViewerLogin::Effects effects;
+  effects.scopes_changed = [this] { tellScopes(); };
+  effects.has_view = [this](const ViewerScope& scope) {
+    return groups_.of(scope).view != nullptr && (has_view_ || !scope.everything());
+  };
+  effects.has_stream = [this](const Session& session) { return groups_.hasStream(session.cookie); };
+  effects.end = [this](const Session& session, const char* reason) {
+    const std::string cookie = session.cookie;
+    sessions_.close(cookie);
+    groups_.endSession(cookie, reason);
+  };
+  effects.drop_streams = [this](const Session& session) { groups_.dropStreams(session.cookie); };
+  effects.namespaces = [this] { return views_->namespaces; };
+  return effects;
+}
+
+ApiService::ApiService(boost::asio::any_io_executor executor, const ApiParts& parts,
+                       std::function<void()> session_opened)
     : parts_(parts),
       sessions_(randomBytes),
-      guard_(sessions_, parts.options.port, parts.options.base_path),
-      hub_(std::to_string(nowMs()),
-           [this](const std::string& cookie) {
-             return sessions_.find(cookie, steadyMs()) != nullptr;
-           }),
-      questions_(parts, guard_),
-      session_opened_(std::move(session_opened)),
-      view_(firstView(parts)) {}
+      guard_(sessions_, {parts.options.port, parts.options.base_path, parts.reviews != nullptr}),
+      nothing_(firstView(parts)),
+      groups_(
+          [this](const std::string& cookie) {
+            return sessions_.find(cookie, steadyMs()) != nullptr;
+          },
+          nothing_),
+      views_(std::make_shared<const ViewSet>()),
+      login_(parts.reviews == nullptr
+                 ? nullptr
+                 : std::make_unique<ViewerLogin>(
+                       std::move(executor),
+                       ViewerLogin::Parts{sessions_, *parts.reviews, parts.options.review_interval},
+                       loginEffects())),
+      admission_(guard_, sessions_, login_.get()),
+      questions_(parts, admission_),
+      session_opened_(std::move(session_opened)) {}
 
-void ApiService::publish(const ConsoleView& before, std::shared_ptr<const ConsoleView> now) {
-  view_ = std::move(now);
-  questions_.setView(view_);
+void ApiService::tellScopes() {
+  std::set<ViewerScope> scopes = sessions_.scopes();
+  scopes.erase(wholeScope());
+  for (const ViewerScope& scope : scopes) groups_.of(scope);
+  parts_.scopes.set(std::move(scopes));
+}
+
+std::shared_ptr<const ConsoleView> ApiService::viewOf(const Session& session) {
+  const ViewerGroup& group = groups_.of(session.scope);
+  return group.view == nullptr ? nothing_ : group.view;
+}
+
+void ApiService::publish(std::shared_ptr<const ViewSet> views) {
+  views_ = std::move(views);
+  questions_.setView(views_->whole);
   // Of agents, those that do not answer are shown, too.
-  has_view_ = parts_.cluster == nullptr || view_->data_ms != 0;
-  hub_.publish(before, *view_);
+  has_view_ = parts_.cluster == nullptr || views_->whole->data_ms != 0;
+  groups_.publish(*views_);
+  if (login_ != nullptr) login_->published();
+}
+
+void ApiService::beat() {
+  sessions_.removeEnded(steadyMs());
+  groups_.beat();
+  groups_.keepOnly(sessions_.scopes());
+  if (login_ != nullptr) tellScopes();
 }
 
 void ApiService::addRead(std::vector<http::Route>& out, const std::string& path, Handler handler) {
   out.push_back({"GET", parts_.options.base_path + "api/v1/" + path, 0,
                  [this, handler](http::Query query) -> Awaited {
-                   std::variant<const Session*, http::Answer> found = guard_.session(query);
+                   Admission::Admitted found = co_await admission_.read(query);
                    if (auto* refused = std::get_if<http::Answer>(&found))
                      co_return std::move(*refused);
-                   co_return (this->*handler)(query, *std::get<const Session*>(found));
+                   co_return (this->*handler)(query, *std::get<SessionStore::Held>(found));
                  }});
+}
+
+ApiService::Awaited ApiService::report(http::Query query, HistoryAnswer answer) {
+  Admission::Admitted found = co_await admission_.read(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const SessionStore::Held session = std::get<SessionStore::Held>(found);
+  if (session->reports >= kMaxReports)
+    co_return errorAnswer(503, "busy", "other reports are made for this session; ask again");
+  const HistoryPart part{parts_.history, session->scope, viewOf(*session),
+                         parts_.cluster != nullptr};
+  const std::function<std::optional<http::Answer>()> call = [&part, &query, answer] {
+    return std::optional(answer(part, query));
+  };
+  ++session->reports;
+  std::optional<http::Answer> made = co_await onPool(parts_.reports, call);
+  --session->reports;
+  co_return std::move(*made);
 }
 
 void ApiService::addList(std::vector<http::Route>& out, const List& list) {
   const std::string path = parts_.options.base_path + "api/v1/" + std::string(list.kind.name);
   const auto guarded = [this, list](auto answer) {
     return [this, list, answer](http::Query query) -> Awaited {
-      std::variant<const Session*, http::Answer> found = guard_.session(query);
+      Admission::Admitted found = co_await admission_.read(query);
       if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
-      co_return (this->*answer)(query, list);
+      co_return (this->*answer)(query, *std::get<SessionStore::Held>(found), list);
     };
   };
   out.push_back({"GET", path, 0, guarded(&ApiService::listAnswer)});
@@ -129,14 +211,19 @@ void ApiService::addList(std::vector<http::Route>& out, const List& list) {
 void ApiService::addRoutes(std::vector<http::Route>& out) {
   const std::string api = parts_.options.base_path + "api/v1/";
   out.push_back({"POST", api + "session", kMaxBody,
-                 [this](http::Query query) -> Awaited { co_return openSession(query); }});
+                 [this](http::Query query) { return openSession(std::move(query)); }});
   out.push_back({"DELETE", api + "session", 0,
-                 [this](http::Query query) -> Awaited { co_return closeSession(query); }});
+                 [this](http::Query query) { return closeSession(std::move(query)); }});
+  out.push_back({"GET", api + "login", 0,
+                 [this](http::Query query) -> Awaited { co_return loginAnswer(query); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
-  addRead(out, "series", &ApiService::seriesAnswer);
-  addRead(out, "usage", &ApiService::usageAnswer);
-  addRead(out, "usage.csv", &ApiService::usageCsv);
+  const std::pair<const char*, HistoryAnswer> reports[] = {
+      {"series", &seriesAnswer}, {"usage", &usageAnswer}, {"usage.csv", &usageCsv}};
+  for (const auto& [path, answer] : reports)
+    out.push_back({"GET", api + path, 0, [this, answer = answer](http::Query query) {
+                     return report(std::move(query), answer);
+                   }});
   addRead(out, "stream", &ApiService::streamAnswer);
   addRead(out, "about", &ApiService::aboutAnswer);
   for (const List& list : parts_.cluster != nullptr ? clusterLists() : machineLists())
@@ -144,11 +231,14 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
   questions_.addRoutes(out);
 }
 
-http::Answer ApiService::listAnswer(const http::Query& query, const List& list) const {
+http::Answer ApiService::listAnswer(const http::Query& query, const Session& session,
+                                    const List& list) {
+  const std::shared_ptr<const ConsoleView> held = viewOf(session);
+  const ConsoleView& view = *held;
   const Result<ListQuery> asked = readListQuery(list.kind, wordsOf(query));
   if (!asked) return errorAnswer(asked.error());
   std::vector<const Row*> rows;
-  for (const auto& [id, row] : (*view_).*list.rows) rows.push_back(&row);
+  for (const auto& [id, row] : view.*list.rows) rows.push_back(&row);
   Result<ListPage> page = selectPage(rows, list.kind, *asked);
   if (!page) return errorAnswer(page.error());
   bj::array items;
@@ -156,51 +246,68 @@ http::Answer ApiService::listAnswer(const http::Query& query, const List& list) 
   bj::object object{{"items", std::move(items)},
                     {"total", page->total},
                     {"next", page->next.empty() ? bj::value(nullptr) : bj::value(page->next)}};
-  addState(object, *view_);
+  addState(object, view);
   return jsonAnswer(std::move(object));
 }
 
-http::Answer ApiService::itemAnswer(const http::Query& query, const List& list) const {
-  const auto& rows = (*view_).*list.rows;
+http::Answer ApiService::itemAnswer(const http::Query& query, const Session& session,
+                                    const List& list) {
+  const std::shared_ptr<const ConsoleView> held = viewOf(session);
+  const ConsoleView& view = *held;
+  const auto& rows = view.*list.rows;
   const auto at = rows.find(query.capture("id"));
   if (at == rows.end())
     return errorAnswer(404, "not-found",
                        "there is no such entry now; it has ended, or its node does not answer");
   bj::object object{{"item", at->second}};
-  addState(object, *view_);
+  addState(object, view);
   return jsonAnswer(std::move(object));
 }
 
-http::Answer ApiService::openSession(const http::Query& query) {
-  if (std::optional<http::Answer> refused = guard_.refuse(query, true)) return std::move(*refused);
-  boost::system::error_code fault;
-  const bj::value body = bj::parse(query.body, fault);
-  const bj::value* token =
-      !fault && body.is_object() ? body.get_object().if_contains("token") : nullptr;
-  if (token == nullptr || !token->is_string())
-    return errorAnswer(400, "usage", "the body: accepted is {\"token\": \"...\"}");
-  const std::optional<std::string> cookie =
-      sessions_.open(std::string_view(token->get_string()), parts_.options.user, steadyMs());
-  if (!cookie)
-    return errorAnswer(401, "unauthenticated",
-                       "this link was used or is not valid; open the link that divvy console "
-                       "printed last");
-  session_opened_();
-  http::Answer answer = sessionAnswer(query, *sessions_.find(*cookie, steadyMs()));
-  answer.fields.set("Set-Cookie", guard_.setCookie(*cookie));
-  return answer;
+http::Answer ApiService::loginAnswer(const http::Query& query) const {
+  if (std::optional<http::Answer> refused = guard_.refuse(query, false)) return std::move(*refused);
+  if (login_ == nullptr) return jsonAnswer({{"login", "link"}});
+  return jsonAnswer({{"login", "token"},
+                     {"cluster", parts_.options.place},
+                     {"command", "kubectl create token NAME --audience divvy-console"}});
 }
 
-http::Answer ApiService::closeSession(const http::Query& query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
-  if (auto* refused = std::get_if<http::Answer>(&found)) return std::move(*refused);
-  const std::string cookie = guard_.cookieOf(query);
+ApiService::Awaited ApiService::openSession(http::Query query) {
+  if (std::optional<http::Answer> refused = guard_.refuse(query, true))
+    co_return std::move(*refused);
+  const Result<std::string> token = readToken(query.body);
+  if (!token) co_return errorAnswer(token.error());
+  SessionStore::Held session;
+  if (login_ != nullptr) {
+    if (guard_.losesCookie(query))
+      co_return errorAnswer(403, "forbidden",
+                            "this address needs HTTPS: a browser keeps no session without it");
+    ViewerLogin::Opened opened = co_await login_->open(*token, query.peer);
+    if (auto* refused = std::get_if<http::Answer>(&opened)) co_return std::move(*refused);
+    session = std::get<SessionStore::Held>(opened);
+  } else {
+    session = sessions_.open(*token, parts_.options.user, steadyMs());
+    if (session == nullptr)
+      co_return errorAnswer(401, "unauthenticated",
+                            "this link was used or is not valid; open the link that divvy console "
+                            "printed last");
+    session_opened_();
+  }
+  http::Answer answer = sessionAnswer(query, *session);
+  answer.fields.set("Set-Cookie", guard_.setCookie(query, session->cookie));
+  co_return answer;
+}
+
+ApiService::Awaited ApiService::closeSession(http::Query query) {
+  Admission::Admitted found = co_await admission_.change(query);
+  if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const std::string cookie = std::get<SessionStore::Held>(found)->cookie;
   sessions_.close(cookie);
-  hub_.endSession(cookie, "the viewer has signed out");
+  groups_.endSession(cookie, "the viewer has signed out");
   http::Answer answer;
   answer.status = 204;
-  answer.fields.set("Set-Cookie", guard_.setCookie(""));
-  return answer;
+  answer.fields.set("Set-Cookie", guard_.setCookie(query, ""));
+  co_return answer;
 }
 
 http::Answer ApiService::sessionAnswer(const http::Query&, const Session& session) {
@@ -213,7 +320,8 @@ http::Answer ApiService::sessionAnswer(const http::Query&, const Session& sessio
       {"csrf", session.csrf},
       {"version", options.version},
       {"node", placeName()},
-      {"can", bj::object{{"change", changes}, {"plan", true}}},
+      {"can", bj::object{{"change", changes}, {"plan", mayPlan(session)}}},
+      {"scope", scopeObject(session.scope)},
       {"changes", bj::object{{"enabled", changes},
                              {"how", parts_.cluster != nullptr
                                          ? "changes from a cluster's page are not available yet"
@@ -226,50 +334,20 @@ http::Answer ApiService::sessionAnswer(const http::Query&, const Session& sessio
 
 std::string ApiService::placeName() const {
   if (!parts_.options.place.empty()) return parts_.options.place;
-  return view_->sources.empty() ? std::string() : view_->sources.front().node;
+  return views_->whole == nullptr || views_->whole->sources.empty()
+             ? std::string()
+             : views_->whole->sources.front().node;
 }
 
-http::Answer ApiService::overviewAnswer(const http::Query&, const Session&) {
-  bj::object object = view_->overview;
-  addState(object, *view_);
+http::Answer ApiService::overviewAnswer(const http::Query&, const Session& session) {
+  const std::shared_ptr<const ConsoleView> held = viewOf(session);
+  const ConsoleView& view = *held;
+  bj::object object = view.overview;
+  addState(object, view);
   return jsonAnswer(std::move(object));
 }
 
-http::Answer ApiService::seriesAnswer(const http::Query& query, const Session&) {
-  Result<bj::object> series = seriesOf(parts_.history, query, nowMs());
-  return series ? jsonAnswer(std::move(*series)) : errorAnswer(series.error());
-}
-
-http::Answer ApiService::usageAnswer(const http::Query& query, const Session&) {
-  const Result<std::vector<UsageSum>> sums = usageOf(parts_.history, query, nowMs());
-  if (!sums) return errorAnswer(sums.error());
-  // Without agents no use of a cluster is known.
-  const bool use_known = parts_.cluster == nullptr ||
-                         !view_->overview.at("funnel").at("compute").at("used_percent").is_null();
-  bj::array items;
-  for (const UsageSum& sum : *sums)
-    items.push_back(
-        bj::object{{"key", sum.key},
-                   {"name", sum.name},
-                   {"device_hours", use_known ? bj::value(sum.device_hours) : bj::value(nullptr)},
-                   {"allocated_device_hours", sum.allocated_device_hours},
-                   {"memory_byte_hours", sum.memory_byte_hours},
-                   {"throttled_ms", sum.throttled_ms}});
-  return jsonAnswer({{"items", std::move(items)}});
-}
-
-http::Answer ApiService::usageCsv(const http::Query& query, const Session&) {
-  const Result<std::vector<UsageSum>> sums = usageOf(parts_.history, query, nowMs());
-  if (!sums) return errorAnswer(sums.error());
-  http::Answer answer;
-  answer.body = usageTable(*sums);
-  answer.type = "text/csv; charset=utf-8";
-  answer.fields.set("Content-Disposition", "attachment; filename=\"divvy-usage.csv\"");
-  answer.fields.set("Cache-Control", "no-store");
-  return answer;
-}
-
-http::Answer ApiService::streamAnswer(const http::Query& query, const Session&) {
+http::Answer ApiService::streamAnswer(const http::Query& query, const Session& session) {
   Result<std::vector<std::string>> chosen = topicsOf(query);
   if (!chosen) return errorAnswer(chosen.error());
   std::string_view last = query.header("Last-Event-ID");
@@ -279,7 +357,7 @@ http::Answer ApiService::streamAnswer(const http::Query& query, const Session&) 
   answer.type = "text/event-stream";
   answer.fields.set("Cache-Control", "no-store");
   answer.fields.set("X-Accel-Buffering", "no");
-  answer.stream = hub_.add(guard_.cookieOf(query), std::move(*chosen), last);
+  answer.stream = groups_.of(session.scope).hub->add(session.cookie, std::move(*chosen), last);
   return answer;
 }
 
@@ -295,7 +373,7 @@ http::Answer ApiService::aboutAnswer(const http::Query&, const Session&) {
       {"health",
        bj::object{
            {"loop_late_ms", loop_late_ms_ < 0 ? bj::value(nullptr) : bj::value(loop_late_ms_)},
-           {"streams", hub_.size()},
+           {"streams", groups_.streams()},
            {"sessions", sessions_.size()},
            {"history", historyState(parts_.history, options.history_file.empty())}}},
   });

@@ -95,6 +95,15 @@ std::string sizeText(std::uint64_t bytes) {
 
 }  // namespace
 
+Result<std::string> readToken(std::string_view body) {
+  const Error bad{ErrorCode::kUsage, "the body: accepted is {\"token\": \"...\"}"};
+  const Result<bj::object> object = parseObject(body);
+  if (!object) return bad;
+  const bj::value* token = object->if_contains("token");
+  if (token == nullptr || !token->is_string()) return bad;
+  return std::string(token->get_string());
+}
+
 Result<Question> readQuestion(std::string_view body) {
   const Result<bj::object> object = parseObject(body);
   if (!object) return object.error();

@@ -13,6 +13,9 @@
 
 namespace divvy::console {
 
+// Reads {"token": "..."}. kUsage: the body is no such object.
+Result<std::string> readToken(std::string_view body);
+
 // A question whether a request would fit.
 struct Question {
   std::string node;  // empty: the first one

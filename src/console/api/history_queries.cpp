@@ -171,7 +171,7 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
 }
 
 Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Query& query,
-                                      std::int64_t now_ms) {
+                                      std::int64_t now_ms, const ShareFilter& filter) {
   const Result<void> known = checkWords(query, {"by", "from", "to"});
   if (!known) return known.error();
   const std::string* by = query.parameter("by");
@@ -193,6 +193,7 @@ Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Q
   if (!read) return read.error();
   std::map<std::string, UsageSum> sums;
   read = store.usage(from, to, [&](const history::UsageRow& row) {
+    if (filter != nullptr && !filter(row.key.share)) return true;
     UsageSum& sum = sums[key == "share" ? row.key.share : row.key.device];
     const auto bytes = static_cast<double>(row.amounts.promised_byte_seconds);
     const auto total = memory.find(row.key.device);

@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,13 @@ struct UsageSum {
   std::int64_t throttled_ms = 0;
 };
 
-// Reads `by` (share or device), `from` and `to` of the query. Errors as above.
+// Returns whether the usage of this share is a part of sums.
+using ShareFilter = std::function<bool(const std::string& share)>;
+
+// Reads `by` (share or device), `from` and `to` of the query. `filter`: null: all shares. Errors as
+// above.
 Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Query& query,
-                                      std::int64_t now_ms);
+                                      std::int64_t now_ms, const ShareFilter& filter = nullptr);
 
 // Returns the sums as CSV (RFC 4180), with a header line.
 std::string usageTable(const std::vector<UsageSum>& sums);

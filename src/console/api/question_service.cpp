@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
 #include "api/body_reader.h"
+#include "api/pool_call.h"
 #include "api/reply.h"
+#include "viewers/viewer_filter.h"
 
 namespace divvy::console {
 namespace {
@@ -32,17 +32,6 @@ class CountedCall {
   std::shared_ptr<unsigned> count_;
 };
 
-// Runs a blocking call on the pool. `call` must last until then. (A result of co_spawn needs a
-// default value. The closure has no destructor: GCC 12 destroys one in a co_await twice.)
-template <typename T>
-asio::awaitable<T> onPool(asio::thread_pool& pool, const std::function<T()>& call) {
-  const std::function<T()>* const work = &call;
-  std::optional<T> result = co_await asio::co_spawn(
-      pool, [work]() -> asio::awaitable<std::optional<T>> { co_return (*work)(); },
-      asio::use_awaitable);
-  co_return std::move(*result);
-}
-
 // An API server refuses with this text (kube::errorOf()).
 http::Answer clusterError(const Error& error) {
   if (error.message().find("403 Forbidden") != std::string::npos)
@@ -51,6 +40,10 @@ http::Answer clusterError(const Error& error) {
 }
 
 }  // namespace
+
+bool mayPlan(const Session& session) {
+  return session.viewer.token.empty() || session.viewer.api_token;
+}
 
 void QuestionService::addRoutes(std::vector<http::Route>& out) {
   const std::string api = parts_.options.base_path + "api/v1/";
@@ -68,7 +61,7 @@ void QuestionService::addRoutes(std::vector<http::Route>& out) {
 }
 
 QuestionService::Awaited QuestionService::explain(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  Admission::Admitted found = co_await admission_.change(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const Result<Question> question = readQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
@@ -83,7 +76,7 @@ QuestionService::Awaited QuestionService::explain(http::Query query) {
 }
 
 QuestionService::Awaited QuestionService::change(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  Admission::Admitted found = co_await admission_.change(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   if (!parts_.options.allow_changes)
     co_return errorAnswer(403, "forbidden",
@@ -113,8 +106,11 @@ QuestionService::Awaited QuestionService::change(http::Query query) {
 }
 
 QuestionService::Awaited QuestionService::explainPod(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.session(query);
+  Admission::Admitted found = co_await admission_.read(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const ViewerScope scope = std::get<SessionStore::Held>(found)->scope;
+  if (!scope.pods.contains(std::string(query.capture("namespace"))))
+    co_return errorAnswer(404, "not-found", "there is no pod of that name in what you may see");
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
   const CountedCall counted(calls_);
@@ -123,20 +119,27 @@ QuestionService::Awaited QuestionService::explainPod(http::Query query) {
                                    std::string(query.capture("pod")));
   };
   Result<bj::object> explanation = co_await onPool(parts_.blocking, call);
-  co_return explanation ? jsonAnswer({{"explanation", std::move(*explanation)}})
-                        : clusterError(explanation.error());
+  if (!explanation) co_return clusterError(explanation.error());
+  co_return jsonAnswer({{"explanation", visibleExplanation(std::move(*explanation), scope)}});
 }
 
 QuestionService::Awaited QuestionService::plan(http::Query query) {
-  std::variant<const Session*, http::Answer> found = guard_.changingSession(query);
+  Admission::Admitted found = co_await admission_.change(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
+  const SessionStore::Held session = std::get<SessionStore::Held>(found);
+  if (!mayPlan(*session))
+    co_return errorAnswer(
+        403, "forbidden",
+        "a plan reads the cluster with your own rights: sign in with a token that "
+        "the API server accepts (kubectl create token NAME)");
   const Result<ManifestQuestion> question = readManifestQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
   const CountedCall counted(calls_);
-  const std::function<Result<bj::array>()> call = [this, &question] {
-    return parts_.cluster->plan(question->manifest, question->namespace_name);
+  const std::function<Result<bj::array>()> call = [this, &question, &session] {
+    return parts_.cluster->plan(question->manifest, question->namespace_name,
+                                session->viewer.token);
   };
   Result<bj::array> planned = co_await onPool(parts_.blocking, call);
   co_return planned ? jsonAnswer({{"plan", std::move(*planned)}}) : clusterError(planned.error());

@@ -6,13 +6,15 @@
 
 #include <boost/asio/thread_pool.hpp>
 
-#include "api/request_guard.h"
+#include "api/admission.h"
 #include "console/cluster_source.h"
 #include "console/console.h"
 #include "console/node_source.h"
+#include "console/viewer.h"
 #include "history/store.h"
 #include "http/server.h"
 #include "view/console_view.h"
+#include "viewers/scope_list.h"
 
 namespace divvy::console {
 
@@ -23,8 +25,15 @@ struct ApiParts {
   // One of both: the agents of this machine, or a cluster.
   NodeSource* agents;
   ClusterSource* cluster;
+  // Of viewers' tokens; null: a link opens sessions.
+  ViewerReviews* reviews;
+  ScopeList& scopes;                   // that views are built for
   boost::asio::thread_pool& blocking;  // for calls that wait
+  boost::asio::thread_pool& reports;   // for those that read the history
 };
+
+// Returns whether plans can be made with the rights of this session.
+bool mayPlan(const Session& session);
 
 // Used on the server's thread only.
 class QuestionService {
@@ -32,9 +41,9 @@ class QuestionService {
   // Calls in progress at the same time; a further one gets 503.
   static constexpr unsigned kMaxCalls = 16;
 
-  // `guard` outlives it.
-  QuestionService(const ApiParts& parts, const RequestGuard& guard)
-      : parts_(parts), guard_(guard) {}
+  // `admission` outlives it.
+  QuestionService(const ApiParts& parts, const Admission& admission)
+      : parts_(parts), admission_(admission) {}
 
   // Adds the routes of a machine, or of a cluster.
   void addRoutes(std::vector<http::Route>& out);
@@ -50,7 +59,7 @@ class QuestionService {
   Awaited plan(http::Query query);
 
   ApiParts parts_;
-  const RequestGuard& guard_;
+  const Admission& admission_;
   std::shared_ptr<const ConsoleView> view_ = std::make_shared<const ConsoleView>();
   std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
 };

@@ -140,8 +140,12 @@ std::string cutKey(std::string text) {
 SortKey keyOf(const Row& row, std::string_view field) {
   const bj::value* value = row.if_contains(field);
   const bj::value* id = row.if_contains("id");
-  SortKey key{value == nullptr ? bj::value(nullptr) : *value, id == nullptr ? "" : shown(*id)};
-  if (key.value.is_string() || key.value.is_structured()) key.value = cutKey(shown(key.value));
+  SortKey key{nullptr, id == nullptr ? "" : shown(*id)};
+  if (value == nullptr) return key;
+  if (value->is_string() || value->is_structured())
+    key.value = cutKey(shown(*value));
+  else
+    key.value = *value;
   return key;
 }
 
@@ -262,27 +266,31 @@ Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind&
                             const ListQuery& query) {
   const bool descending = query.order.starts_with('-');
   const std::string_view field = bare(query.order);
-  std::vector<std::pair<SortKey, const Row*>> found;
-  for (const Row* row : rows) {
-    if (isAccepted(kind, *row, query)) found.emplace_back(keyOf(*row, field), row);
-  }
   const auto less = [&](const auto& a, const auto& b) {
     return before(a.first, b.first, descending);
   };
-  std::sort(found.begin(), found.end(), less);
-  auto from = found.begin();
+  std::optional<SortKey> after;
   if (!query.after.empty()) {
     Result<SortKey> key = readCursor(query.after, query.order);
     if (!key) return key.error();
-    from = std::upper_bound(found.begin(), found.end(),
-                            std::pair<SortKey, const Row*>(std::move(*key), nullptr), less);
+    after = std::move(*key);
   }
-  const auto left = static_cast<std::size_t>(found.end() - from);
-  const auto to = from + static_cast<std::ptrdiff_t>(std::min(query.limit, left));
   ListPage page;
-  page.total = found.size();
-  for (auto at = from; at != to; ++at) page.items.push_back(reduced(*at->second, query.fields));
-  if (to != found.end() && to != from) page.next = cursorOf(query.order, std::prev(to)->first);
+  std::vector<std::pair<SortKey, const Row*>> found;
+  for (const Row* row : rows) {
+    if (!isAccepted(kind, *row, query)) continue;
+    ++page.total;
+    SortKey key = keyOf(*row, field);
+    if (!after || before(*after, key, descending)) found.emplace_back(std::move(key), row);
+  }
+  // Only the page and the first row after it need their places.
+  const auto to = found.begin() + static_cast<std::ptrdiff_t>(std::min(query.limit, found.size()));
+  std::nth_element(found.begin(), to, found.end(), less);
+  std::sort(found.begin(), to, less);
+  for (auto at = found.begin(); at != to; ++at)
+    page.items.push_back(reduced(*at->second, query.fields));
+  if (to != found.end() && to != found.begin())
+    page.next = cursorOf(query.order, std::prev(to)->first);
   return page;
 }
 

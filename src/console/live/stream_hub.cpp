@@ -7,7 +7,9 @@ namespace divvy::console {
 namespace {
 
 // Above it a viewer is behind: twice the largest message.
-constexpr std::size_t kMaxOutstanding = 2 * TopicLog::kMaxDelta;
+constexpr std::size_t kMaxOutstanding = 2 * kMaxDelta;
+
+constexpr std::chrono::minutes kKeptForViewer{1};
 
 bool follows(const std::vector<std::string>& topics, std::string_view topic) {
   return std::find(topics.begin(), topics.end(), topic) != topics.end();
@@ -25,6 +27,7 @@ std::shared_ptr<http::Stream> StreamHub::add(const std::string& cookie,
     viewer.behind = !number || *number > log_.last();
     if (number && !viewer.behind) viewer.seen = *number;
   }
+  followed_ = std::chrono::steady_clock::now();
   // The first bytes tell the browser that the stream is open. A viewer that continues has a number.
   static_cast<void>(viewer.stream->push(last_id.empty() ? log_.begin() : "retry: 3000\n\n"));
   viewers_.push_back(std::move(viewer));
@@ -63,8 +66,18 @@ void StreamHub::removeClosed() {
 }
 
 void StreamHub::publish(const ConsoleView& before, const ConsoleView& after) {
-  log_.append(before, after);
+  publish(changesBetween(before, after).list);
+}
+
+void StreamHub::publish(const std::vector<ViewChange>& changes) {
   removeClosed();
+  const auto now = std::chrono::steady_clock::now();
+  if (!viewers_.empty()) followed_ = now;
+  const bool kept =
+      followed_ != std::chrono::steady_clock::time_point{} && now - followed_ < kKeptForViewer;
+  if (changes.empty()) return;
+  if (!kept) return log_.skip();
+  log_.append(changes);
   for (Viewer& viewer : viewers_) feed(viewer);
 }
 
@@ -88,6 +101,18 @@ void StreamHub::endSession(const std::string& cookie, std::string_view reason) {
     viewer.stream->close();
   }
   removeClosed();
+}
+
+void StreamHub::dropSession(const std::string& cookie) {
+  for (Viewer& viewer : viewers_)
+    if (viewer.cookie == cookie) viewer.stream->close();
+  removeClosed();
+}
+
+bool StreamHub::has(const std::string& cookie) const {
+  return std::any_of(viewers_.begin(), viewers_.end(), [&](const Viewer& viewer) {
+    return viewer.cookie == cookie && viewer.stream->open();
+  });
 }
 
 }  // namespace divvy::console

@@ -1,6 +1,7 @@
 // The open streams of viewers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -21,14 +22,16 @@ class StreamHub {
   // Returns whether the session of this cookie lasts.
   using Lasts = std::function<bool(const std::string& cookie)>;
 
-  StreamHub(std::string epoch, Lasts lasts) : log_(std::move(epoch)), lasts_(std::move(lasts)) {}
+  StreamHub(std::string epoch, Lasts lasts, std::size_t max_bytes = TopicLog::kMaxBytes)
+      : log_(std::move(epoch), max_bytes), lasts_(std::move(lasts)) {}
 
   // Adds a viewer of these topics. `last_id`: the last message that it had; empty: none, it has
   // read the lists. A viewer that missed messages is told to read the lists again.
   std::shared_ptr<http::Stream> add(const std::string& cookie, std::vector<std::string> topics,
                                     std::string_view last_id);
 
-  // Sends what differs between two views.
+  void publish(const std::vector<ViewChange>& changes);
+  // Sends the difference of two views.
   void publish(const ConsoleView& before, const ConsoleView& after);
 
   // To be called every 15 s: keeps connections open, and ends those of ended sessions.
@@ -37,6 +40,11 @@ class StreamHub {
   // Ends the streams of a session.
   void endSession(const std::string& cookie, std::string_view reason);
 
+  // Closes them without a last message.
+  void dropSession(const std::string& cookie);
+
+  // Returns whether the session has an open stream.
+  bool has(const std::string& cookie) const;
   std::size_t size() const { return viewers_.size(); }
 
  private:
@@ -55,6 +63,8 @@ class StreamHub {
   TopicLog log_;
   Lasts lasts_;
   std::list<Viewer> viewers_;
+  // When a viewer was there last: messages are kept for one that comes again.
+  std::chrono::steady_clock::time_point followed_{};
 };
 
 }  // namespace divvy::console

@@ -10,26 +10,6 @@ namespace divvy::console {
 namespace {
 
 namespace bj = boost::json;
-using Rows = std::map<std::string, Row, std::less<>>;
-
-struct Delta {
-  bj::array put;
-  bj::array drop;
-  bool empty() const { return put.empty() && drop.empty(); }
-};
-
-Delta deltaOf(const Rows& before, const Rows& after) {
-  Delta delta;
-  for (const auto& [id, row] : after) {
-    const auto old = before.find(id);
-    if (old == before.end() || old->second != row) delta.put.push_back(row);
-  }
-  for (const auto& [id, row] : before) {
-    if (!after.contains(id)) delta.drop.push_back(bj::value(id));
-  }
-  return delta;
-}
-
 std::string message(const std::string& id, const std::string& event, const std::string& data) {
   return (id.empty() ? std::string() : "id: " + id + "\n") + "event: " + event + "\ndata: " + data +
          "\n\n";
@@ -52,37 +32,25 @@ void TopicLog::push(std::string_view topic, const std::string& event, const std:
   ++last_;
   changes_.push_back({last_, topic, message(idOf(last_), event, data)});
   bytes_ += changes_.back().message.size();
-  while (changes_.size() > kMaxMessages || bytes_ > kMaxBytes) {
+  while (changes_.size() > kMaxMessages || bytes_ > max_bytes_) {
     bytes_ -= changes_.front().message.size();
     changes_.pop_front();
   }
 }
 
+void TopicLog::append(const std::vector<ViewChange>& changes) {
+  for (const ViewChange& change : changes)
+    push(change.topic, change.resync ? "resync" : "delta", change.data);
+}
+
+void TopicLog::skip() {
+  changes_.clear();
+  bytes_ = 0;
+  ++last_;
+}
+
 void TopicLog::append(const ConsoleView& before, const ConsoleView& after) {
-  const auto send = [&](std::string_view topic, Delta delta) {
-    if (delta.empty()) return;
-    const std::string data = jsonText(bj::object{{"topic", topic},
-                                                 {"data_time_ms", after.data_ms},
-                                                 {"put", std::move(delta.put)},
-                                                 {"drop", std::move(delta.drop)}});
-    if (data.size() > kMaxDelta) {
-      push(topic, "resync", jsonText(bj::object{{"topic", topic}}));
-    } else {
-      push(topic, "delta", data);
-    }
-  };
-  if (before.overview != after.overview || before.data_ms != after.data_ms)
-    send("overview", {bj::array{after.overview}, {}});
-  send("nodes", deltaOf(before.nodes, after.nodes));
-  send("devices", deltaOf(before.devices, after.devices));
-  send("shares", deltaOf(before.shares, after.shares));
-  send("waiting", deltaOf(before.waiting, after.waiting));
-  send("events", deltaOf(before.events, after.events));
-  send("workloads", deltaOf(before.workloads, after.workloads));
-  send("queues", deltaOf(before.queues, after.queues));
-  send("pools", deltaOf(before.pools, after.pools));
-  send("teams", deltaOf(before.teams, after.teams));
-  send("models", deltaOf(before.models, after.models));
+  append(changesBetween(before, after).list);
 }
 
 std::optional<std::vector<const TopicChange*>> TopicLog::since(std::uint64_t number) const {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "view/console_view.h"
+#include "view/view_delta.h"
 
 namespace divvy::console {
 
@@ -28,13 +28,15 @@ class TopicLog {
   // Older messages are dropped.
   static constexpr std::size_t kMaxMessages = 2000;
   static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
-  // A list that changed by more than this is not sent: its followers read it again.
-  static constexpr std::size_t kMaxDelta = std::size_t{96} << 10;
 
   // `epoch` tells the messages of this process from those of the one before.
-  explicit TopicLog(std::string epoch) : epoch_(std::move(epoch)) {}
+  explicit TopicLog(std::string epoch, std::size_t max_bytes = kMaxBytes)
+      : epoch_(std::move(epoch)), max_bytes_(max_bytes) {}
 
-  // Appends what differs between two views.
+  void append(const std::vector<ViewChange>& changes);
+  // Drops all messages and those of a change.
+  void skip();
+  // Appends the difference of two views.
   void append(const ConsoleView& before, const ConsoleView& after);
 
   // Returns the messages after `number`; nothing if some of them were dropped.
@@ -56,6 +58,7 @@ class TopicLog {
   std::string idOf(std::uint64_t number) const;
 
   std::string epoch_;
+  std::size_t max_bytes_;
   std::deque<TopicChange> changes_;
   std::size_t bytes_ = 0;
   std::uint64_t last_ = 0;

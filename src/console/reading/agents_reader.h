@@ -18,11 +18,12 @@ class AgentsReader : public ViewSource {
       : source_(source), builder_(why_slow), recorder_(store) {}
 
   void read() override { readings_ = source_.read(); }
-  std::shared_ptr<const ConsoleView> take(history::Instant now) override {
-    auto view = std::make_shared<const ConsoleView>(
+  std::shared_ptr<const ViewSet> take(history::Instant now) override {
+    auto views = std::make_shared<ViewSet>();
+    views->whole = std::make_shared<const ConsoleView>(
         builder_.build(readings_, now.time_since_epoch().count()));
     recorder_.record(readings_, now);
-    return view;
+    return views;
   }
 
  private:

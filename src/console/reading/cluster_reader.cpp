@@ -2,10 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
+#include <vector>
+
+#include "viewers/viewer_filter.h"
 
 namespace divvy::console {
 namespace {
+
+constexpr std::chrono::milliseconds kLimitedBound{500};
+
+std::int64_t systemMs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
 
 bool failed(const ClusterReading& reading) {
   return std::any_of(reading.collections.begin(), reading.collections.end(),
@@ -18,20 +29,72 @@ void ClusterReader::read() {
   ClusterReading reading = source_.read();
   if (reading.known() || !reading_.known()) {
     reading_ = std::move(reading);
+    numberWaiting(reading_);
   } else if (!reading.collections.empty()) {
     // Rows of an earlier reading are better than none.
     for (ClusterCollection& one : reading_.collections)
       one.failure = reading.collections.front().failure;
   }
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  view_ = std::make_shared<const ConsoleView>(
-      builder_.build(reading_, std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  ++readings_;
+  const std::int64_t now_ms = systemMs();
+  auto views = std::make_shared<ViewSet>();
+  views->whole = added(builder_.build(reading_, now_ms),
+                       views_ == nullptr ? nullptr : views_->whole.get(), *views);
+  buildLimited(now_ms, false, *views);
+  setViews(std::move(views));
+  if (reading_.known())
+    recorder_.record(reading_, *views_->whole, history::Instant(history::Span(now_ms)));
 }
 
-std::shared_ptr<const ConsoleView> ClusterReader::take(history::Instant now) {
-  if (!reading_.known() && !failed(reading_)) return nullptr;
-  if (reading_.known()) recorder_.record(reading_, *view_, now);
-  return view_;
+std::shared_ptr<const ConsoleView> ClusterReader::added(ConsoleView view, const ConsoleView* before,
+                                                        ViewSet& views) {
+  view.number = ++views_made_;
+  if (before != nullptr) views.changes.emplace(view.number, changesBetween(*before, view));
+  return std::make_shared<const ConsoleView>(std::move(view));
+}
+
+void ClusterReader::setViews(std::shared_ptr<ViewSet> views) {
+  views->namespaces = namespacesOf(reading_);
+  for (const auto& [scope, one] : limited_)
+    if (one.view != nullptr) views->limited.emplace(scope, one.view);
+  views_ = std::move(views);
+}
+
+void ClusterReader::buildLimited(std::int64_t now_ms, bool only_new, ViewSet& views) {
+  const std::set<ViewerScope> wanted = scopes_.get();
+  std::erase_if(limited_, [&](const auto& entry) { return !wanted.contains(entry.first); });
+  for (const ViewerScope& scope : wanted) limited_.try_emplace(scope);
+  std::vector<std::pair<std::uint64_t, const ViewerScope*>> order;
+  for (const auto& [scope, one] : limited_)
+    if (!only_new || one.view == nullptr) order.emplace_back(one.built, &scope);
+  std::sort(order.begin(), order.end());
+  const auto until = std::chrono::steady_clock::now() + kLimitedBound;
+  for (const auto& [built, scope] : order) {
+    Limited& one = limited_.at(*scope);
+    one.view =
+        added(one.builder.build(visiblePart(reading_, *scope), now_ms), one.view.get(), views);
+    one.built = readings_;
+    if (std::chrono::steady_clock::now() >= until) break;
+  }
+}
+
+std::shared_ptr<const ViewSet> ClusterReader::take(history::Instant) {
+  return reading_.known() || failed(reading_) ? views_ : nullptr;
+}
+
+bool ClusterReader::lacksScopes() const {
+  if (views_ == nullptr) return false;
+  const std::set<ViewerScope> wanted = scopes_.get();
+  return std::any_of(wanted.begin(), wanted.end(),
+                     [&](const ViewerScope& scope) { return !views_->limited.contains(scope); });
+}
+
+std::shared_ptr<const ViewSet> ClusterReader::addScopes() {
+  auto views = std::make_shared<ViewSet>();
+  views->whole = views_->whole;
+  buildLimited(systemMs(), true, *views);
+  setViews(std::move(views));
+  return views_;
 }
 
 }  // namespace divvy::console

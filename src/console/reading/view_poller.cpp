@@ -14,8 +14,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Between two readings of a source that does not know much yet.
-constexpr std::chrono::milliseconds kUnsettled{100};
+// Between two readings of a source that does not know much yet, and between two looks for scopes
+// without a view.
+constexpr std::chrono::milliseconds kStep{100};
 
 history::Instant instantNow() {
   return std::chrono::time_point_cast<history::Span>(std::chrono::system_clock::now());
@@ -37,7 +38,6 @@ void ViewPoller::start(std::chrono::milliseconds interval, Publish publish) {
 }
 
 asio::awaitable<void> ViewPoller::follow(Ended ended, std::chrono::milliseconds interval) {
-  asio::steady_timer timer(executor_);
   while (!*ended) {
     co_await asio::co_spawn(
         thread_,
@@ -49,16 +49,34 @@ asio::awaitable<void> ViewPoller::follow(Ended ended, std::chrono::milliseconds 
     // This object may be gone.
     if (*ended) co_return;
     take();
-    timer.expires_after(source_->settled() ? interval : std::min(interval, kUnsettled));
+    co_await pause(ended, source_->settled() ? interval : std::min(interval, kStep));
+  }
+}
+
+asio::awaitable<void> ViewPoller::pause(Ended ended, std::chrono::milliseconds interval) {
+  asio::steady_timer timer(executor_);
+  const auto until = std::chrono::steady_clock::now() + interval;
+  while (std::chrono::steady_clock::now() < until) {
+    timer.expires_at(std::min(until, std::chrono::steady_clock::now() + kStep));
     co_await timer.async_wait(asio::use_awaitable);
+    if (*ended) co_return;
+    if (!source_->lacksScopes()) continue;
+    std::shared_ptr<const ViewSet> views;
+    co_await asio::co_spawn(
+        thread_,
+        [this, &views]() -> asio::awaitable<void> {
+          views = source_->addScopes();
+          co_return;
+        },
+        asio::use_awaitable);
+    if (*ended) co_return;
+    if (views != nullptr) publish_(std::move(views));
   }
 }
 
 void ViewPoller::take() {
-  std::shared_ptr<const ConsoleView> view = source_->take(instantNow());
-  if (view == nullptr) return;
-  publish_(view_, view);
-  view_ = std::move(view);
+  std::shared_ptr<const ViewSet> views = source_->take(instantNow());
+  if (views != nullptr) publish_(std::move(views));
 }
 
 }  // namespace divvy::console

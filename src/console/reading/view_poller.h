@@ -17,9 +17,8 @@ namespace divvy::console {
 // reading starts `interval` after the one before has ended.
 class ViewPoller {
  public:
-  // Called on the executor's thread with the view before and the present one.
-  using Publish = std::function<void(std::shared_ptr<const ConsoleView> before,
-                                     std::shared_ptr<const ConsoleView> now)>;
+  // Called on the executor's thread with the present views.
+  using Publish = std::function<void(std::shared_ptr<const ViewSet> views)>;
 
   ViewPoller(boost::asio::any_io_executor executor, std::unique_ptr<ViewSource> source);
   // Waits for a reading in progress.
@@ -33,12 +32,13 @@ class ViewPoller {
   using Ended = std::shared_ptr<bool>;
 
   boost::asio::awaitable<void> follow(Ended ended, std::chrono::milliseconds interval);
+  // Waits, and builds views that viewers wait for.
+  boost::asio::awaitable<void> pause(Ended ended, std::chrono::milliseconds interval);
   void take();
 
   boost::asio::any_io_executor executor_;
   std::unique_ptr<ViewSource> source_;
   Publish publish_;
-  std::shared_ptr<const ConsoleView> view_ = std::make_shared<const ConsoleView>();
   Ended ended_ = std::make_shared<bool>(false);
   boost::asio::thread_pool thread_{1};
 };

@@ -331,7 +331,7 @@ const std::vector<std::string_view>& clusterWaitingFields() {
   return fields;
 }
 
-Row clusterWaitingRow(const ClusterPodView& pod, unsigned position) {
+Row clusterWaitingRow(const ClusterPodView& pod) {
   return Row{{"id", podId(pod)},
              {"namespace", pod.namespace_name},
              {"name", podId(pod)},
@@ -341,7 +341,7 @@ Row clusterWaitingRow(const ClusterPodView& pod, unsigned position) {
              {"queue", textOrNull(pod.queue)},
              {"team", pod.team},
              {"priority_value", pod.priority},
-             {"position", position},
+             {"position", pod.position == 0 ? bj::value(nullptr) : bj::value(pod.position)},
              {"memory", textOrNull(pod.memory)},
              {"gpus", pod.devices == 0 ? bj::value(nullptr) : bj::value(pod.devices)},
              {"since_ms", instantOrNull(pod.created_ms)}};

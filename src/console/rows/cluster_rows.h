@@ -51,8 +51,7 @@ Row clusterDeviceRow(const scheduler::DeviceUsage& device,
 Row clusterNodeRow(const ClusterNode& node,
                    const std::vector<const scheduler::DeviceUsage*>& devices, std::size_t shares,
                    std::optional<std::uint64_t> used = std::nullopt);
-// `position` counts from 1 within the pod's queue.
-Row clusterWaitingRow(const ClusterPodView& pod, unsigned position);
+Row clusterWaitingRow(const ClusterPodView& pod);
 Row clusterEventRow(const ClusterEvent& event);
 
 // The word for a kind of waiting: "waits-for-room".

@@ -86,19 +86,9 @@ void put(Rows& rows, Row row) {
   rows.insert_or_assign(std::move(id), std::move(row));
 }
 
-// As the scheduler's queues: by priority, then by age.
 void addWaiting(const ClusterReading& reading, Rows& rows) {
-  std::vector<const ClusterPodView*> waiting;
   for (const ClusterPodView& pod : reading.pods)
-    if (pod.state == ClusterPodState::kWaiting) waiting.push_back(&pod);
-  const auto key = [](const ClusterPodView& pod) {
-    return std::tuple(-pod.priority, pod.created_ms, podId(pod));
-  };
-  std::sort(waiting.begin(), waiting.end(),
-            [&](const auto* one, const auto* two) { return key(*one) < key(*two); });
-  std::map<std::string, unsigned> positions;
-  for (const ClusterPodView* pod : waiting)
-    put(rows, clusterWaitingRow(*pod, ++positions[pod->queue]));
+    if (pod.state == ClusterPodState::kWaiting) put(rows, clusterWaitingRow(pod));
 }
 
 const DeviceUse* useOf(const ClusterReading& reading, const scheduler::DeviceUsage& device) {
@@ -137,10 +127,11 @@ void ClusterViewBuilder::addAgents(const ClusterAgents& agents, std::int64_t now
   const auto [at, is_new] = sources_.try_emplace("agents");
   SourceState& source = at->second;
   const std::size_t silent = agents.known - std::min(agents.known, agents.answering);
-  const std::string failure = silent == 0
-                                  ? ""
-                                  : std::to_string(silent) + " of " + std::to_string(agents.known) +
-                                        " agents do not answer, such as " + agents.failure;
+  const std::string failure =
+      silent == 0 ? ""
+                  : std::to_string(silent) + " of " + std::to_string(agents.known) +
+                        " agents do not answer" +
+                        (agents.failure.empty() ? "" : ", such as " + agents.failure);
   if (is_new || source.failure.empty() != failure.empty()) source.since_ms = now_ms;
   source.node = "agents";
   source.reached = source.reached || agents.answering > 0;

@@ -22,6 +22,7 @@ struct SourceState {
 // What viewers see: rows by list, ascending by identifier. A value that is never changed once it is
 // published, so that readers need no lock.
 struct ConsoleView {
+  std::uint64_t number = 0;  // differs between all views of a source; 0: it has none
   std::int64_t data_ms = 0;  // of the last reading in which a source answered; 0: none has
   std::vector<SourceState> sources;
   Rows nodes, devices, shares, waiting, events;

@@ -278,7 +278,7 @@ TEST_F(ConsoleClusterTest, Plan_NothingCreated) {
   api_.set("/api/v1/nodes/n", gpuNode("n", 1));
   start(0);
   const std::string before = textOf(cluster_->read());
-  const Result<json::array> plan = cluster_->plan(kManifest, "lab");
+  const Result<json::array> plan = cluster_->plan(kManifest, "lab", "");
   ASSERT_TRUE(plan) << plan.error().message();
   ASSERT_EQ(plan->size(), 1u);
   EXPECT_EQ(plan->at(0).at("pod"), "lab/new");
@@ -294,7 +294,7 @@ TEST_F(ConsoleClusterTest, PlanForNamespaceThatIsPath_NothingSent) {
   api_.set("/api/v1/nodes/n", gpuNode("n", 1));
   start(0);
   for (const char* ns : {"lab/pods?x=", "lab/pods/p/eviction?x=", "../lab", "lab#", "l b"}) {
-    const Result<json::array> plan = cluster_->plan(kManifest, ns);
+    const Result<json::array> plan = cluster_->plan(kManifest, ns, "");
     ASSERT_TRUE(plan) << plan.error().message();
     EXPECT_EQ(plan->at(0).at("fits"), false) << ns;
     EXPECT_NE(plan->at(0).at("why").as_string().find("namespace"), json::string::npos) << ns;
@@ -305,7 +305,7 @@ TEST_F(ConsoleClusterTest, PlanForNamespaceThatIsPath_NothingSent) {
 TEST_F(ConsoleClusterTest, PlanOfBadManifest_Usage) {
   start(0);
   for (const char* manifest : {"", "a: [", "kind: Service\nspec: {}", "\t", "{\"kind\": \"Pod\""}) {
-    const Result<json::array> plan = cluster_->plan(manifest, "lab");
+    const Result<json::array> plan = cluster_->plan(manifest, "lab", "");
     ASSERT_FALSE(plan) << manifest;
     EXPECT_EQ(plan.error().code(), ErrorCode::kUsage) << manifest;
   }
@@ -322,7 +322,7 @@ TEST_F(ConsoleClusterTest, PodThatServerRefuses_WhyInPlan) {
     fault.body = R"({"kind":"Status","message":"spec.containers: Invalid value"})";
     api.inject(fault);
   });
-  const Result<json::array> plan = cluster_->plan(kManifest, "lab");
+  const Result<json::array> plan = cluster_->plan(kManifest, "lab", "");
   ASSERT_TRUE(plan) << plan.error().message();
   EXPECT_EQ(plan->at(0).at("fits"), false);
   EXPECT_NE(plan->at(0).at("why").as_string().find("Invalid value"), json::string::npos);
@@ -334,7 +334,7 @@ TEST_F(ConsoleClusterTest, ServerGone_Unavailable) {
   const Result<json::object> answer = cluster_->explain("lab", "p");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::kUnavailable);
-  const Result<json::array> plan = cluster_->plan(kManifest, "lab");
+  const Result<json::array> plan = cluster_->plan(kManifest, "lab", "");
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), ErrorCode::kUnavailable);
 }

@@ -27,7 +27,7 @@ class RequestGuardTest : public testing::Test {
     return refused ? refused->status : 0;
   }
   std::string opened() {
-    return *sessions_.open(std::string(sessions_.linkToken()), "ana", steadyMs());
+    return sessions_.open(std::string(sessions_.linkToken()), "ana", steadyMs())->cookie;
   }
   http::Query withCookie(const std::string& value, const std::string& csrf) const {
     return requestOf(kOwn,
@@ -36,7 +36,8 @@ class RequestGuardTest : public testing::Test {
 
   char next_ = 'a';
   SessionStore sessions_;
-  RequestGuard guard_{sessions_, kPort, "/"};
+  RequestGuard guard_{sessions_, {kPort, "/", false}};
+  RequestGuard open_{sessions_, {kPort, "/", true}};
 };
 
 TEST_F(RequestGuardTest, ForeignHosts_Refused) {
@@ -88,7 +89,7 @@ TEST_F(RequestGuardTest, NoOrWrongCookie_401) {
     ASSERT_TRUE(std::holds_alternative<http::Answer>(found)) << value;
     EXPECT_EQ(std::get<http::Answer>(found).status, 401u);
   }
-  EXPECT_TRUE(std::holds_alternative<const Session*>(guard_.session(withCookie(cookie, ""))));
+  EXPECT_TRUE(std::holds_alternative<SessionStore::Held>(guard_.session(withCookie(cookie, ""))));
 }
 
 TEST_F(RequestGuardTest, CookieOfOtherPort_401) {
@@ -107,20 +108,50 @@ TEST_F(RequestGuardTest, WrongCsrf_403) {
     EXPECT_EQ(std::get<http::Answer>(found).status, 403u);
   }
   EXPECT_TRUE(
-      std::holds_alternative<const Session*>(guard_.changingSession(withCookie(cookie, csrf))));
+      std::holds_alternative<SessionStore::Held>(guard_.changingSession(withCookie(cookie, csrf))));
   const auto without = guard_.changingSession(withCookie("", csrf));
   EXPECT_EQ(std::get<http::Answer>(without).status, 401u);
 }
 
 TEST_F(RequestGuardTest, SetCookie_ScriptsAndOtherSitesKeptOut) {
-  const std::string text = guard_.setCookie("abc");
+  const std::string text = guard_.setCookie(requestOf(kOwn), "abc");
   EXPECT_THAT(text, testing::StartsWith("divvy_session_9400=abc; "));
   EXPECT_THAT(text, HasSubstr("HttpOnly"));
   EXPECT_THAT(text, HasSubstr("SameSite=Strict"));
   EXPECT_THAT(text, HasSubstr("Path=/"));
-  EXPECT_THAT(guard_.setCookie(""), HasSubstr("Max-Age=0"));
-  RequestGuard below(sessions_, kPort, "/gpu/");
-  EXPECT_THAT(below.setCookie("abc"), HasSubstr("Path=/gpu/"));
+  EXPECT_THAT(guard_.setCookie(requestOf(kOwn), ""), HasSubstr("Max-Age=0"));
+  RequestGuard below(sessions_, {kPort, "/gpu/", false});
+  EXPECT_THAT(below.setCookie(requestOf(kOwn), "abc"), HasSubstr("Path=/gpu/"));
+}
+
+TEST_F(RequestGuardTest, AnyHost_OnlyItsOwnOrigin) {
+  const std::string host = "gpu.example.org";
+  const auto status = [&](const std::string& origin, const std::string& site) {
+    const auto refused =
+        open_.refuse(requestOf(host, {{"Origin", origin}, {"Sec-Fetch-Site", site}}), true);
+    return refused ? refused->status : 0;
+  };
+  EXPECT_FALSE(open_.refuse(requestOf(host), true));
+  EXPECT_EQ(status("https://gpu.example.org", "same-origin"), 0u);
+  EXPECT_EQ(status("http://gpu.example.org", "same-origin"), 0u);
+  for (const char* origin :
+       {"null", "https://evil.example", "https://gpu.example.org:444", "https://gpu.example.org/",
+        "https://gpu.example.org.evil.example", "https://a.gpu.example.org", "gpu.example.org"})
+    EXPECT_EQ(status(origin, "same-origin"), 403u) << origin;
+  EXPECT_EQ(status("https://gpu.example.org", "cross-site"), 403u);
+  EXPECT_TRUE(open_.refuse(http::Query(), false)) << "no Host at all";
+  EXPECT_TRUE(open_.refuse(requestOf(host, {{"Host", host}}), false)) << "two hosts";
+}
+
+// Behind a proxy with TLS the console's own connection has none.
+TEST_F(RequestGuardTest, SetCookie_SecureButOnLoopbackWithoutTls) {
+  for (const char* host : {"localhost:9400", "127.0.0.1:18080", "[::1]:9400"})
+    EXPECT_THAT(open_.setCookie(requestOf(host), "abc"), testing::Not(HasSubstr("Secure"))) << host;
+  for (const char* host : {"gpu.example.org", "10.0.0.7:9400", "localhost.evil.example:9400"})
+    EXPECT_THAT(open_.setCookie(requestOf(host), "abc"), HasSubstr("Secure")) << host;
+  http::Query encrypted = requestOf("localhost:9400");
+  encrypted.tls = true;
+  EXPECT_THAT(open_.setCookie(encrypted, "abc"), HasSubstr("Secure"));
 }
 
 TEST(IsOwnHost, PortEighty_PortMayBeLeftOut) {

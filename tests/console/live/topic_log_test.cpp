@@ -83,9 +83,8 @@ ConsoleView anyView(std::int64_t data_ms) {
     for (const char* id : {"studio/1", "quote\" \n", "\xD7\xA9", "d"}) {
       const int value = *rc::gen::inRange(0, 5);
       // Now and then a list changes by more than a message holds.
-      const std::string note = value == 4 && *rc::gen::inRange(0, 4) == 0
-                                   ? std::string(TopicLog::kMaxDelta, 'x')
-                                   : "line\nbreak";
+      const std::string note =
+          value == 4 && *rc::gen::inRange(0, 4) == 0 ? std::string(kMaxDelta, 'x') : "line\nbreak";
       if (value > 0) rowsOf(view, topic)[id] = Row{{"id", id}, {"v", value}, {"note", note}};
     }
   }
@@ -155,7 +154,7 @@ TEST(TopicLog, ManyMessages_OldOnesDropped) {
 
 TEST(TopicLog, LargeMessages_BytesBounded) {
   TopicLog log("7");
-  const std::size_t size = TopicLog::kMaxDelta - 1000;
+  const std::size_t size = kMaxDelta - 1000;
   for (int i = 0; i < 300; ++i) log.append(viewOf(i, size), viewOf(i + 1, size));
   std::uint64_t first = 0;
   while (!log.since(first)) ++first;
@@ -168,7 +167,7 @@ TEST(TopicLog, LargeMessages_BytesBounded) {
 
 TEST(TopicLog, LargeDelta_Resync) {
   TopicLog log("7");
-  log.append(viewOf(1), viewOf(2, TopicLog::kMaxDelta));
+  log.append(viewOf(1), viewOf(2, kMaxDelta));
   const auto changes = log.since(0);
   ASSERT_TRUE(changes);
   ASSERT_EQ(changes->size(), 2u);

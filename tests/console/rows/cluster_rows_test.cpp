@@ -45,7 +45,7 @@ TEST(ClusterRows, EachKind_ExactlyItsFieldsInOrder) {
   EXPECT_EQ(membersOf(clusterNodeRow({}, {}, 0)), clusterNodeFields());
   EXPECT_EQ(membersOf(clusterDeviceRow(one.device, {&one.container})), clusterDeviceFields());
   EXPECT_EQ(membersOf(clusterShareRow(one.container)), clusterShareFields());
-  EXPECT_EQ(membersOf(clusterWaitingRow({}, 1)), clusterWaitingFields());
+  EXPECT_EQ(membersOf(clusterWaitingRow({})), clusterWaitingFields());
   EXPECT_EQ(membersOf(clusterEventRow({})), eventFields());
   EXPECT_EQ(membersOf(workloadRows(reading, {}).begin()->second), workloadFields());
   EXPECT_EQ(membersOf(teamRows(reading, {}).begin()->second), teamFields());
@@ -85,7 +85,7 @@ TEST(ClusterRows, UnstatedTexts_Null) {
   for (const char* name : {"queue", "model_served", "image", "created_ms"})
     EXPECT_TRUE(share.at(name).is_null()) << name;
   EXPECT_EQ(share.at("owner").as_string(), "Pod/" + one.pod.name);
-  const Row waiting = clusterWaitingRow(one.pod, 1);
+  const Row waiting = clusterWaitingRow(one.pod);
   for (const char* name : {"queue", "memory", "gpus", "since_ms"})
     EXPECT_TRUE(waiting.at(name).is_null()) << name;
 }
@@ -289,7 +289,7 @@ TEST(ClusterRows, HostileNames_ValidJson) {
     std::vector<Row> rows{
         clusterShareRow(one.container), clusterDeviceRow(one.device, {&one.container}),
         clusterNodeRow({name, ClusterNodeState::kUnreadable, name}, {&one.device}, 1),
-        clusterWaitingRow(one.pod, 1), clusterEventRow({name, name, name, name, name, name, 1})};
+        clusterWaitingRow(one.pod), clusterEventRow({name, name, name, name, name, name, 1})};
     for (const Rows& list :
          {workloadRows(reading, {one.container}), teamRows(reading, {one.container}),
           servedModelRows({one.container}), queueRows({queue}), poolRows(reading)}) {

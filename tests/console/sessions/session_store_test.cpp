@@ -20,7 +20,8 @@ SessionStore::Random counting() {
 }
 
 std::string openedAt(SessionStore& store, std::int64_t now_ms) {
-  return store.open(std::string(store.linkToken()), "ana", now_ms).value_or("");
+  const SessionStore::Held held = store.open(std::string(store.linkToken()), "ana", now_ms);
+  return held == nullptr ? std::string() : held->cookie;
 }
 
 TEST(SessionStore, Link_OpensOneSessionAndIsReplaced) {
@@ -28,15 +29,16 @@ TEST(SessionStore, Link_OpensOneSessionAndIsReplaced) {
   const std::string link = store.linkToken();
   EXPECT_EQ(link.size(), 32u);
   EXPECT_EQ(link.find_first_not_of("0123456789abcdef"), std::string::npos);
-  const auto cookie = store.open(link, "ana", 5);
-  ASSERT_TRUE(cookie);
+  const SessionStore::Held opened = store.open(link, "ana", 5);
+  ASSERT_NE(opened, nullptr);
   EXPECT_NE(store.linkToken(), link);
   EXPECT_FALSE(store.open(link, "eve", 5));
   EXPECT_EQ(store.size(), 1u);
-  const Session* session = store.find(*cookie, 5);
-  ASSERT_NE(session, nullptr);
+  const SessionStore::Held session = store.find(opened->cookie, 5);
+  ASSERT_EQ(session, opened);
   EXPECT_EQ(session->user, "ana");
   EXPECT_EQ(session->way_in, "one-time-link");
+  EXPECT_TRUE(session->scope.everything());
 }
 
 TEST(SessionStore, NewSession_SecretsDiffer) {
@@ -112,6 +114,57 @@ TEST(SessionStore, Close_OnlyThatSessionEnds) {
   store.close("");
   EXPECT_EQ(store.find(one, 0), nullptr);
   EXPECT_NE(store.find(two, 0), nullptr);
+}
+
+Viewer viewerOf(const std::string& user, const std::string& token) {
+  Viewer viewer;
+  viewer.user = user;
+  viewer.token = token;
+  return viewer;
+}
+
+TEST(SessionStore, ViewersToken_FoundByItAlone) {
+  SessionStore store(counting());
+  ViewerScope scope;
+  scope.pods.names = {"lab"};
+  const SessionStore::Held one = store.open(viewerOf("ana", "secret-1"), scope, 10);
+  const SessionStore::Held two = store.open(viewerOf("ben", "secret-2"), scope, 10);
+  EXPECT_EQ(store.findByToken("secret-1", 10), one);
+  EXPECT_EQ(store.findByToken("secret-2", 10), two);
+  EXPECT_EQ(one->way_in, "console-token");
+  EXPECT_EQ(one->reviewed_ms, 10);
+  for (const char* other : {"", "secret", "secret-3", "Secret-1"})
+    EXPECT_EQ(store.findByToken(other, 10), nullptr) << other;
+  EXPECT_EQ(store.findByToken("secret-1", 10 + SessionStore::kLifeMs), nullptr);
+  // Sessions of a link have no token, and are not found by an empty one.
+  openedAt(store, 10);
+  EXPECT_EQ(store.findByToken("", 10), nullptr);
+}
+
+TEST(SessionStore, MostOfOneUser_OnlyItsOldestEnds) {
+  SessionStore store(counting());
+  const SessionStore::Held other = store.open(viewerOf("ben", "b"), {}, 1);
+  const SessionStore::Held oldest = store.open(viewerOf("ana", "a"), {}, 2);
+  for (std::size_t i = 1; i < SessionStore::kMaxOfUser; ++i)
+    store.open(viewerOf("ana", "a"), {}, 3);
+  EXPECT_EQ(store.size(), SessionStore::kMaxOfUser + 1);
+  store.open(viewerOf("ana", "a"), {}, 4);
+  EXPECT_EQ(store.size(), SessionStore::kMaxOfUser + 1);
+  EXPECT_EQ(store.find(oldest->cookie, 4), nullptr);
+  EXPECT_EQ(store.find(other->cookie, 4), other) << "another user's session is older, and stays";
+}
+
+TEST(SessionStore, Scopes_OfSessionsThatLast) {
+  SessionStore store(counting());
+  ViewerScope lab, ml;
+  lab.pods.names = {"lab"};
+  ml.pods.names = {"ml"};
+  store.open(viewerOf("ana", "a"), lab, 1);
+  store.open(viewerOf("ben", "b"), lab, 1);
+  const SessionStore::Held third = store.open(viewerOf("eve", "c"), ml, 1);
+  EXPECT_EQ(store.scopes(), (std::set<ViewerScope>{lab, ml}));
+  store.close(third->cookie);
+  EXPECT_EQ(store.scopes(), std::set<ViewerScope>{lab});
 }
 
 TEST(EqualSecrets, Table_OnlyEqualTexts) {

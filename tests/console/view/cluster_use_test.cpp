@@ -5,6 +5,7 @@
 
 #include "sample_cluster.h"
 #include "view/cluster_view.h"
+#include "viewers/viewer_filter.h"
 
 namespace divvy::console {
 namespace {
@@ -28,7 +29,8 @@ ClusterReading withAgent() {
   return reading;
 }
 
-ConsoleView viewOf(const ClusterReading& reading) {
+ConsoleView viewOf(ClusterReading reading) {
+  numberWaiting(reading);
   return ClusterViewBuilder().build(reading, 1);
 }
 

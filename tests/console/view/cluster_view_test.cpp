@@ -11,13 +11,15 @@
 
 #include "rows/cluster_rows.h"
 #include "sample_cluster.h"
+#include "viewers/viewer_filter.h"
 
 namespace divvy::console {
 namespace {
 
 namespace bj = boost::json;
 
-ConsoleView viewOf(const ClusterReading& reading) {
+ConsoleView viewOf(ClusterReading reading) {
+  numberWaiting(reading);
   return ClusterViewBuilder().build(reading, 1);
 }
 

@@ -60,8 +60,11 @@ struct ClusterPodView {
   // Of a pod that waits.
   WaitingKind waiting = WaitingKind::kUnscheduled;
   std::string reason;
-  std::string memory;    // of its largest share: "16GiB"; empty: not known
-  unsigned devices = 0;  // number of devices that it requests; 0: not known
+  bool reason_of_queue = false;  // its queue states it, for all of its pods
+  std::string memory;            // of its largest share: "16GiB"; empty: not known
+  unsigned devices = 0;          // number of devices that it requests; 0: not known
+  // In its queue, from 1. The console counts it; sources leave it 0.
+  unsigned position = 0;
 };
 
 // A set of devices that only some namespaces may use.
@@ -128,10 +131,12 @@ class ClusterSource {
   virtual Result<boost::json::object> explain(const std::string& namespace_name,
                                               const std::string& pod) = 0;
   // Returns the plan for the pods of a manifest, as `divvy plan -o json`. No effect.
-  // `namespace_name`: of all pods; empty: their own, or else the connection's. kUsage: the manifest
-  // cannot be read.
+  // `namespace_name`: of all pods; empty: their own, or else the connection's. `token`: everything
+  // is read with the rights of this bearer token; empty: with the connection's. kUsage: the
+  // manifest cannot be read.
   virtual Result<boost::json::array> plan(const std::string& manifest,
-                                          const std::string& namespace_name) = 0;
+                                          const std::string& namespace_name,
+                                          const std::string& token) = 0;
 };
 
 }  // namespace divvy::console

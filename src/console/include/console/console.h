@@ -15,11 +15,12 @@
 #include "base/result.h"
 #include "console/cluster_source.h"
 #include "console/node_source.h"
+#include "console/viewer.h"
 
 namespace divvy::console {
 
 struct ConsoleOptions {
-  std::string host = "127.0.0.1";            // or "::1"
+  std::string host = "127.0.0.1";            // or "::1"; with viewers' tokens any address
   std::uint16_t port = 9400;                 // 0: any free port
   std::string base_path = "/";               // begins and ends with a slash
   std::chrono::milliseconds interval{1000};  // between two readings
@@ -28,6 +29,9 @@ struct ConsoleOptions {
   std::string user;          // the person that changes are made for
   std::string place;         // name of the cluster; empty: the first node's
   std::string version, commit;
+  std::string certificate_file, key_file;  // PEM; both empty: no TLS
+  // Rights of viewers are reviewed at this interval, their tokens twice as often.
+  std::chrono::milliseconds review_interval{60'000};
   // For the page "About": options as they are in effect.
   std::vector<std::pair<std::string, std::string>> configuration;
 };
@@ -51,6 +55,12 @@ class Console {
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<ClusterSource> source,
                                                 ShowLink show_link);
+  // The same for viewers that sign in with a token of the API server. `reviews` decide what each
+  // viewer sees. No link opens a session.
+  static Result<std::unique_ptr<Console>> start(boost::asio::any_io_executor executor,
+                                                const ConsoleOptions& options,
+                                                std::unique_ptr<ClusterSource> source,
+                                                std::unique_ptr<ViewerReviews> reviews);
   // Waits for a reading in progress, then closes all connections and the history.
   ~Console();
 
@@ -64,6 +74,7 @@ class Console {
     std::unique_ptr<NodeSource> agents;
     WhySlow why_slow;
     std::unique_ptr<ClusterSource> cluster;
+    std::unique_ptr<ViewerReviews> reviews;  // null: a link opens sessions
   };
   static Result<std::unique_ptr<Console>> make(boost::asio::any_io_executor executor,
                                                const ConsoleOptions& options, Sources sources,
