@@ -87,7 +87,8 @@ class Images(unittest.TestCase):
 
     def test_pull_secrets_reach_all_pods(self):
         words = ["--set", "imagePullSecrets[0].name=mine"]
-        for kind, name in (("DaemonSet", "divvy-agent"), ("DaemonSet", "divvy-agent-helper"), ("Deployment", "divvy-scheduler")):
+        for kind, name in (("DaemonSet", "divvy-agent"), ("DaemonSet", "divvy-agent-helper"),
+                           ("Deployment", "divvy-scheduler"), ("Deployment", "divvy-console")):
             spec = one_of(render(*words), kind, name)["spec"]["template"]["spec"]
             self.assertEqual(spec["imagePullSecrets"], [{"name": "mine"}])
 
@@ -161,7 +162,10 @@ class ByCapability(unittest.TestCase):
 
     def test_parts_can_be_left_out(self):
         self.assertNotIn("DaemonSet", self.kinds("--set", "agent.enabled=false"))
-        self.assertNotIn("Deployment", self.kinds("--set", "scheduler.enabled=false"))
+        self.assertNotIn("Deployment", self.kinds("--set", "scheduler.enabled=false,console.enabled=false"))
+        for part in ("scheduler", "console"):
+            left = {d["metadata"]["name"] for d in render("--set", part + ".enabled=false") if d["kind"] == "Deployment"}
+            self.assertEqual(left, {"divvy-scheduler", "divvy-console"} - {"divvy-" + part})
 
     # Regression: agents of Volcano's nodes went by what any maker of a pod could write.
     def test_agents_alone_have_the_policies_that_let_others_place(self):

@@ -15,6 +15,7 @@ import traceback
 
 import yaml
 
+from console_checks import console_may_only_read, runs_a_console
 from monitor_checks import monitored
 from probe_checks import runs_with_probed_agents
 from replica_checks import runs_in_two_replicas
@@ -34,6 +35,10 @@ def accepted(world):
                   ["--set", "scheduler.hostNetwork=true,agent.hostNetwork=true,apiServer.host=1.2.3.4,apiServer.port=6443"],
                   ["--set", "networkPolicy.controlPlane={10.0.0.0/24,fd00::/64},networkPolicy.nodes={10.1.0.0/16},"
                    "networkPolicy.egress={10.0.0.0/8},networkPolicy.metricsNamespaceLabels.team=sre"],
+                  ["--set", "console.ingress.enabled=true,console.ingress.host=gpu.example,console.ingress.className=a,"
+                   "console.ingress.tls.secretName=b,console.tls.secretName=c,console.history.persistent=true,"
+                   "console.service.type=NodePort,console.service.nodePort=30940,console.viewerRole.aggregateTo={view},"
+                   "networkPolicy.consolePeers[0].namespaceSelector.matchLabels.team=sre"],
                   ["--set-string", "scheduler.deviceConfig=nvidia: {}", "--set", "monitoring.enabled=false"]):
         text = world.template(*words)
         documents = [d for d in yaml.safe_load_all(text) if d]
@@ -44,16 +49,16 @@ def accepted(world):
 
 
 def restricted(world):
-    """facts 4.3: the scheduler's pod is one of a `restricted` namespace; the agent's is not"""
+    """facts 4.3: the pods of scheduler and console are such as a `restricted` namespace has; the agent's is not"""
     world.kubectl("create", "namespace", "restricted", good=False)
     world.kubectl("label", "namespace", "restricted", "--overwrite",
                   "pod-security.kubernetes.io/enforce=restricted")
     documents = [d for d in yaml.safe_load_all(world.template()) if d]
-    for kind, name, fits in (("Deployment", "divvy-scheduler", True),
+    for kind, name, fits in (("Deployment", "divvy-scheduler", True), ("Deployment", "divvy-console", True),
                              ("DaemonSet", "divvy-agent", False)):
         found = next(d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name)
         spec = found["spec"]["template"]["spec"]
-        spec.pop("serviceAccountName"), spec.pop("priorityClassName")
+        spec.pop("serviceAccountName"), spec.pop("priorityClassName", None)
         text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
 
         def judged(text=text, fits=fits):
@@ -114,8 +119,8 @@ def authority(world):
     return base64.b64encode(pathlib.Path(one["certificate-authority"]).read_bytes()).decode()
 
 
-CHECKS = [accepted, restricted, monitored, closed, there_and_back, runs_beside_a_pod, runs_from_before,
-          runs_with_probed_agents, runs_in_two_replicas]
+CHECKS = [accepted, restricted, monitored, closed, there_and_back, console_may_only_read, runs_beside_a_pod,
+          runs_from_before, runs_with_probed_agents, runs_in_two_replicas, runs_a_console]
 
 
 def main():

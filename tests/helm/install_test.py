@@ -48,6 +48,41 @@ class Tells(unittest.TestCase):
         self.assertEqual(told("networkPolicy.enabled=false"), [False, False, True])
         self.assertIn("## Network policies", page("install.md"))
 
+    def test_notes_tell_how_the_console_is_opened(self):
+        def line(start, *words):
+            notes = self.notes("--set", ",".join(words)) if words else self.notes()
+            return next((l for l in notes.splitlines() if l.startswith(start)), "")
+        self.assertIn("kubectl -n default port-forward svc/divvy-console 9400:80 ", line("Console:"))
+        self.assertTrue(line("Console:").endswith(" http://127.0.0.1:9400/"), line("Console:"))
+        told = line("Console:", "console.tls.secretName=mine", "console.basePath=/gpu")
+        self.assertIn(" 9400:443 ", told)
+        self.assertTrue(told.endswith(" https://127.0.0.1:9400/gpu/"), told)
+        self.assertIn("kubectl create token NAME -n NAMESPACE --audience divvy-console", line("Token for it:"))
+        self.assertIn("--clusterrole divvy-console-viewer", self.notes())
+        ingress = ("console.ingress.enabled=true", "console.ingress.host=gpu.example")
+        self.assertTrue(line("Console, by Ingress:", *ingress).endswith(" http://gpu.example/"))
+        self.assertTrue(line("Console, by Ingress:", *ingress, "console.ingress.tls.secretName=c")
+                        .endswith(" https://gpu.example/"))
+        self.assertNotIn("console", self.notes("--set", "console.enabled=false"))
+
+    def test_notes_warn_of_tokens_in_clear_text(self):
+        def warned(*words):
+            return "tokens pass in clear text" in self.notes("--set", ",".join(words))
+        for words, there in ((("console.enabled=true",), False), (("console.ingress.enabled=true",), True),
+                             (("console.service.type=NodePort",), True),
+                             (("console.service.type=NodePort", "console.tls.secretName=c"), False),
+                             (("console.ingress.enabled=true", "console.ingress.host=h",
+                               "console.ingress.tls.secretName=c"), False)):
+            self.assertEqual(warned(*words), there, words)
+
+    def test_notes_tell_that_use_needs_api_servers_to_reach_agents(self):
+        def told(*words):
+            return "networkPolicy.controlPlane has the addresses" in self.notes(*words)
+        self.assertTrue(told())
+        for words in ("networkPolicy.controlPlane={10.0.0.0/24}", "networkPolicy.nodes={10.0.0.0/24}",
+                      "networkPolicy.enabled=false", "console.enabled=false", "agent.hostNetwork=true"):
+            self.assertFalse(told("--set", words), words)
+
     # Regression: the page said half of what the chart asks for.
     def test_the_page_says_how_much_memory_the_test_asks_for(self):
         limits = one_of(render(), "Pod", "divvy-test-share")["spec"]["containers"][0]["resources"]["limits"]

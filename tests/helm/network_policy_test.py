@@ -4,7 +4,8 @@ import unittest
 
 from rendered import one_of, pod_of, refusal, render
 
-PODS = {"divvy-scheduler": "Deployment", "divvy-agent": "DaemonSet", "divvy-agent-helper": "DaemonSet"}
+PODS = {"divvy-scheduler": "Deployment", "divvy-agent": "DaemonSet", "divvy-agent-helper": "DaemonSet",
+        "divvy-console": "Deployment"}
 CLOSED = ["--set", "networkPolicy.controlPlane={10.0.0.0/24,fd00::/64},networkPolicy.nodes={10.1.0.0/16}"]
 OWN_NAMESPACE = {"podSelector": {}}
 KUBE_SYSTEM = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
@@ -48,6 +49,7 @@ class Default(unittest.TestCase):
         self.assertEqual(open_ports(found["divvy-scheduler"]), {9443, 9395, 10259})
         self.assertEqual(open_ports(found["divvy-agent"]), {9394})
         self.assertEqual(open_ports(found["divvy-agent-helper"]), set())
+        self.assertEqual(open_ports(found["divvy-console"]), {9400})
 
     # A webhook that API servers do not reach refuses all pods with devices, and where they are no chart can know.
     def test_the_webhook_is_reached_from_everywhere_until_its_callers_are_named(self):
@@ -63,10 +65,14 @@ class Default(unittest.TestCase):
             self.assertEqual((named["key"], named["operator"]), ("kubernetes.io/metadata.name", "In"))
             self.assertLessEqual({"monitoring", "cattle-monitoring-system", "openshift-monitoring"}, set(named["values"]))
 
+    # kubectl port-forward comes from inside the pod.
+    def test_the_console_is_reached_from_divvys_namespace(self):
+        self.assertEqual(peers(policies()["divvy-console"], 9400), [OWN_NAMESPACE])
+
     def test_egress_is_left_alone_but_the_helpers(self):
         found = policies()
         self.assertEqual({name: p["policyTypes"] for name, p in found.items()},
-                         {"divvy-scheduler": ["Ingress"], "divvy-agent": ["Ingress"],
+                         {"divvy-scheduler": ["Ingress"], "divvy-agent": ["Ingress"], "divvy-console": ["Ingress"],
                           "divvy-agent-helper": ["Ingress", "Egress"]})
         self.assertNotIn("egress", found["divvy-agent-helper"])
 
@@ -75,6 +81,23 @@ class Said(unittest.TestCase):
     def test_a_webhook_whose_callers_are_named_is_closed_to_others(self):
         wanted = [block("10.0.0.0/24"), block("fd00::/64"), block("10.1.0.0/16"), KUBE_SYSTEM]
         self.assertEqual(peers(policies(*CLOSED)["divvy-scheduler"], 9443), wanted)
+
+    def test_a_console_with_a_way_in_is_reached_from_everywhere_until_its_peers_are_named(self):
+        given = "networkPolicy.consolePeers[0].namespaceSelector.matchLabels.team=sre"
+        named = [OWN_NAMESPACE, {"namespaceSelector": {"matchLabels": {"team": "sre"}}}]
+        for way in ("console.ingress.enabled=true", "console.service.type=NodePort", "console.service.type=LoadBalancer"):
+            self.assertIsNone(peers(policies("--set", way)["divvy-console"], 9400), way)
+            self.assertEqual(peers(policies("--set", way + "," + given)["divvy-console"], 9400), named, way)
+        self.assertEqual(peers(policies("--set", given)["divvy-console"], 9400), named)
+
+    # The console reads the agents' metrics through them.
+    def test_api_servers_reach_the_agents_metrics_for_the_console(self):
+        for words, there in ((), True), (("--set", "console.enabled=false"), False):
+            found = policies(*CLOSED, *words)
+            for cidr in ("10.0.0.0/24", "fd00::/64"):
+                self.assertEqual(block(cidr) in peers(found["divvy-agent"], 9394), there, cidr)
+                self.assertNotIn(block(cidr), peers(found["divvy-scheduler"], 9395))
+            self.assertIn(block("10.1.0.0/16"), peers(found["divvy-agent"], 9394))
 
     # API servers need not be on nodes.
     def test_nodes_alone_do_not_close_the_webhook(self):
@@ -107,7 +130,7 @@ class Said(unittest.TestCase):
 
     def test_egress_that_is_given_is_all_beside_dns(self):
         found = policies("--set", "networkPolicy.egress={10.0.0.0/24,10.96.0.1/32}")
-        for name in ("divvy-scheduler", "divvy-agent"):
+        for name in ("divvy-scheduler", "divvy-agent", "divvy-console"):
             self.assertEqual(found[name]["policyTypes"], ["Ingress", "Egress"])
             names, rest = found[name]["egress"]
             self.assertEqual({(p["port"], p["protocol"]) for p in names["ports"]},
@@ -119,6 +142,7 @@ class Said(unittest.TestCase):
         for value, name in (("scheduler", "divvy-scheduler"), ("agent", "divvy-agent"), ("agent.helper", "divvy-agent-helper")):
             self.assertEqual(set(policies("--set", value + ".hostNetwork=true")), set(PODS) - {name})
             self.assertEqual(set(policies("--set", value + ".enabled=false")) & {name}, set())
+        self.assertEqual(set(policies("--set", "console.enabled=false")), set(PODS) - {"divvy-console"})
 
     def test_none_are_there_where_they_are_switched_off(self):
         self.assertEqual(policies("--set", "networkPolicy.enabled=false"), {})

@@ -15,7 +15,8 @@ class AsksOfNodes(unittest.TestCase):
         self.helper = one_of(self.documents, "DaemonSet", "divvy-agent-helper")["spec"]["template"]["spec"]
         self.scheduler = one_of(self.documents, "Deployment", "divvy-scheduler")["spec"]
         self.pods = [self.helper, self.agent, self.scheduler["template"]["spec"],
-                     one_of(self.documents, "Pod", "divvy-test-share")["spec"]]
+                     one_of(self.documents, "Pod", "divvy-test-share")["spec"],
+                     pod_of(self.documents, "Deployment", "divvy-console")]
 
     def folders(self, name, *words):
         """of the host, and which of them can be written"""
@@ -148,6 +149,8 @@ class AsksOfNodes(unittest.TestCase):
                                   "--listen=127.0.0.1:9396"}, set(scheduler))
             self.assertIn(f"--metrics-listen={address}:9394",
                           pod_of(documents, "DaemonSet", "divvy-agent")["containers"][0]["args"])
+            self.assertIn(f"--listen={address}:9400",
+                          pod_of(documents, "Deployment", "divvy-console")["containers"][0]["args"])
 
     # Regression: of an address of IPv6 the certificate was for "[fd00".
     def test_a_certificate_is_for_whom_api_servers_call(self):
@@ -199,7 +202,7 @@ class AsksOfNodes(unittest.TestCase):
         documents = render("--set-string", "agent.nodeSettings=settings: []")
         templates = [d["spec"]["template"] for d in documents if "template" in d.get("spec", {})]
         pods = [d for d in documents if d["kind"] == "Pod"]
-        self.assertGreaterEqual(len(templates), 3)
+        self.assertGreaterEqual(len(templates), 4)
         for one in [*templates, *pods]:
             for key in one["metadata"].get("annotations", {}):
                 self.assertFalse(key.startswith("divvy.dev/") or key.startswith("hami.io/"), key)

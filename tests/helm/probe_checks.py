@@ -18,6 +18,7 @@ def runs_with_probed_agents(world):
     world.has_images()
     with Network(world) as network, folders() as (folder, words):
         words = [*words, "--set", "agent.node=sim-h100,image.pullPolicy=Never,scheduler.replicas=1"]
+        words += world.without_console()
         # Of another kubelet, which is not there.
         for name in ("device-plugins", "pod-resources"):
             pathlib.Path(folder, "kubelet", name).mkdir(parents=True)

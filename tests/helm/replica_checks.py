@@ -13,7 +13,7 @@ def runs_in_two_replicas(world):
     ended; the disruption budget lets go one at a time, another leads and pods are placed; without a budget both go"""
     world.has_images()
     with Network(world) as network, folders() as (_, words):
-        words = [*words, "--set", "agent.node=sim-h100,image.pullPolicy=Never"]
+        words = [*words, "--set", "agent.node=sim-h100,image.pullPolicy=Never", *world.without_console()]
         with uninstalled_at_last(world):
             installed(world, *words)
             network.serves("divvy-scheduler")

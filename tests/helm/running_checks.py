@@ -16,7 +16,7 @@ def runs_beside_a_pod(world):
     that works; who does nothing, or loses its pages, is noticed"""
     world.has_images()
     with folders() as (folder, words):
-        run_beside_a_pod(world, folder, [*world.here(), *words, *PROBED])
+        run_beside_a_pod(world, folder, [*world.here(), *words, *PROBED, *world.without_console()])
 
 
 def runs_from_before(world):
@@ -57,11 +57,13 @@ def run_beside_a_pod(world, folder, words):
 
 
 def upgrade_beside_a_pod(world, folder, words):
-    installed(world, *words, "--set", "image.tag=before", chart=world.told.before)
+    before = [*words, *world.without_console(world.told.before)]
+    words = [*words, *PROBED, *world.without_console()]
+    installed(world, *before, "--set", "image.tag=before", chart=world.told.before)
     status(world)
     tenant = Tenant(world)
-    for step in (("upgrade", RELEASE, world.told.chart, *words, *PROBED), ("rollback", RELEASE, "1"),
-                 ("upgrade", RELEASE, world.told.chart, *words, *PROBED)):
+    for step in (("upgrade", RELEASE, world.told.chart, *words), ("rollback", RELEASE, "1"),
+                 ("upgrade", RELEASE, world.told.chart, *words)):
         world.helm(*step)
         tag = "before" if step[0] == "rollback" else "0.1.0"
 

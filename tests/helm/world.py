@@ -58,6 +58,11 @@ class World:
         if not self.told.images:
             raise Skip("no node with a kubelet here")
 
+    def without_console(self, chart=None):
+        """Values that leave the console out: it runs on a network for pods. Charts of earlier commits have none."""
+        values = yaml.safe_load(pathlib.Path(chart or self.told.chart, "values.yaml").read_text())
+        return ["--set", "console.enabled=false"] if "console" in values else []
+
     def here(self):
         """Values for a cluster without a network: pods are on the host's."""
         server = yaml.safe_load(pathlib.Path(self.kubeconfig).read_text())

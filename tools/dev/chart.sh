@@ -1,6 +1,7 @@
 # The Helm chart, images, the Debian package. Sourced by ./dev.
 
-CHART_ON_NODES=(chart-runs-beside-a-pod chart-runs-from-before chart-runs-with-probed-agents chart-runs-in-two-replicas)
+CHART_ON_NODES=(chart-runs-beside-a-pod chart-runs-from-before chart-runs-with-probed-agents chart-runs-in-two-replicas
+  chart-runs-a-console)
 
 # Helm has no Debian package: it is built of its module, of the version that tests/helm names.
 build_helm() {
@@ -15,7 +16,7 @@ chart() { # [check ARGS]
   build_helm
   build release divvy
   say "checking the chart"
-  for what in chart pods network_policy values install; do
+  for what in chart pods network_policy values install console; do
     python3 -B tests/helm/${what}_test.py build/helm/helm deploy/helm/divvy deploy/kubernetes build/release/bin/divvy
   done
   rm -rf build/chart && mkdir -p build/chart/before

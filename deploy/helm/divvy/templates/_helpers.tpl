@@ -157,6 +157,21 @@ affinity: {{ toYaml . | nindent 2 }}
 {{- if and (include "divvy.cdi" .) (eq $a.node "gpu") (ne (clean $a.cdiDir) "/etc/cdi") }}yes{{ end }}
 {{- end }}
 
+{{/* The namespace of the agents that the console asks, or none. */}}
+{{- define "divvy.console-agents" -}}
+{{- if and .Values.agent.enabled .Values.agent.metrics.enabled }}{{ .Release.Namespace }}{{ else }}none{{ end }}
+{{- end }}
+
+{{/* The path of the console's page, with a slash at its end. */}}
+{{- define "divvy.console-path" -}}
+{{ trimSuffix "/" .Values.console.basePath }}/
+{{- end }}
+
+{{/* The port of the console's Service. */}}
+{{- define "divvy.console-port" -}}
+{{ ternary 443 80 (ne .Values.console.tls.secretName "") }}
+{{- end }}
+
 {{- define "divvy.monitored" -}}
 {{- if and .Values.monitoring.enabled (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}yes{{ end }}
 {{- end }}
