@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,11 +40,48 @@ func LostKeys(before, after map[string]string) []string {
 		value, there := after[key]
 		if !there {
 			lost = append(lost, key+" is gone")
+		} else if key == inventory {
+			lost = append(lost, lostModels(public[key], value)...)
 		} else if value != public[key] {
 			lost = append(lost, fmt.Sprintf("%s is %q, and was %q", key, value, public[key]))
 		}
 	}
 	return lost
+}
+
+// inventory has a model for each kind of device on a node. Plugins of vendors register their devices at any time, so
+// it grows.
+const inventory = "divvy.dev/inventory"
+
+// lostModels are the models of an inventory that a later one does not have with the same members, one line each.
+func lostModels(before, after string) []string {
+	var lost []string
+	now := modelsOf(after)
+	for _, model := range modelsOf(before) {
+		if !slices.Contains(now, model) {
+			lost = append(lost, fmt.Sprintf("%s has no more %s", inventory, model))
+		}
+	}
+	return lost
+}
+
+// modelsOf are the models of an inventory as canonical JSON; of a text that is no inventory the text itself.
+func modelsOf(text string) []string {
+	var read struct{ Models []map[string]any }
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		return []string{text}
+	}
+	var models []string
+	for _, model := range read.Models {
+		one, _ := json.Marshal(model)
+		models = append(models, string(one))
+	}
+	return models
+}
+
+// ended says whether a pod that was in one phase and is in another one has lost something. A pod that waited may run.
+func ended(was, is string) bool {
+	return is != was && !(was == "Pending" && is == "Running")
 }
 
 // LostObjects are the differences by which objects of `before`, by name, are not the same in `after`, one line each:
@@ -59,7 +97,7 @@ func LostObjects(before, after map[string]Object) []string {
 			continue
 		case is.UID != was.UID:
 			lost = append(lost, fmt.Sprintf("%s has UID %s, and had %s", name, is.UID, was.UID))
-		case is.Phase != was.Phase:
+		case ended(was.Phase, is.Phase):
 			lost = append(lost, fmt.Sprintf("%s is %s, and was %s", name, is.Phase, was.Phase))
 		case is.Restarts != was.Restarts:
 			lost = append(lost, fmt.Sprintf("%s has %d restarts, and had %d", name, is.Restarts, was.Restarts))

@@ -27,6 +27,16 @@ func TestLostKeys(t *testing.T) {
 	found(t, LostKeys(noted(), other), `hami.io/vgpu-node is "m", and was "n"`)
 }
 
+func TestLostKeysOfInventory(t *testing.T) {
+	with := func(text string) map[string]string { return map[string]string{"divvy.dev/inventory": text} }
+	was := with(`{"learningUntil":"T","models":[{"model":"H100","devices":4,"uuids":["a","b"]}]}`)
+	found(t, LostKeys(was, with(`{"models":[{"model":"other"},{"devices":4,"uuids":["a","b"],"model":"H100"}]}`)))
+	found(t, LostKeys(was, with(`{"models":[{"model":"H100","devices":3,"uuids":["a"]}]}`)),
+		`divvy.dev/inventory has no more {"devices":4,"model":"H100","uuids":["a","b"]}`)
+	found(t, LostKeys(was, with(`cut`)), `divvy.dev/inventory has no more {"devices":4,"model":"H100","uuids":["a","b"]}`)
+	found(t, LostKeys(was, nil), "divvy.dev/inventory is gone")
+}
+
 func TestLostObjects(t *testing.T) {
 	pods := func(change func(*Object)) map[string]Object {
 		one := Object{UID: "u", Phase: "Running", Restarts: 1, Annotations: noted()}
@@ -38,6 +48,9 @@ func TestLostObjects(t *testing.T) {
 	found(t, LostObjects(pods(same), nil), "p is gone")
 	found(t, LostObjects(pods(same), pods(func(o *Object) { o.UID = "v" })), "p has UID v, and had u")
 	found(t, LostObjects(pods(same), pods(func(o *Object) { o.Phase = "Failed" })), "p is Failed, and was Running")
+	waits := func(o *Object) { o.Phase = "Pending" }
+	found(t, LostObjects(pods(waits), pods(same)))
+	found(t, LostObjects(pods(same), pods(waits)), "p is Pending, and was Running")
 	found(t, LostObjects(pods(same), pods(func(o *Object) { o.Restarts++ })), "p has 2 restarts, and had 1")
 	found(t, LostObjects(pods(same), pods(func(o *Object) { delete(o.Annotations, "use.divvy.dev/uuid") })),
 		"p: use.divvy.dev/uuid is gone")
