@@ -18,7 +18,7 @@ struct ClusterSize {
   std::size_t nodes = 1000;  // of eight devices
   std::size_t pods = 10'000;
   std::size_t namespaces = 100;
-  std::size_t changes_per_s = 50;  // pods whose use and state change
+  std::size_t changes_per_s = 50;  // pods with a new use and state
 };
 
 std::string spaceName(std::size_t index);
@@ -40,7 +40,8 @@ class ReadingTimes {
   std::vector<double> between_;
 };
 
-// Its readings are copies, as those of a real cluster are made anew. A tenth of its pods wait.
+// Each reading is a copy, as each reading of a real cluster is a new object. A tenth of its pods
+// wait.
 class BenchCluster : public console::ClusterSource {
  public:
   // `times` outlives it.

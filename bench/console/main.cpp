@@ -169,7 +169,7 @@ class Served {
   std::thread thread_;
 };
 
-// Viewers whose pages are open: one of all namespaces, the others of one each.
+// Viewers with an open page: one of all namespaces, the others of one each.
 class Viewers {
  public:
   explicit Viewers(std::uint16_t port) {

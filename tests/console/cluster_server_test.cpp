@@ -36,16 +36,6 @@ class ClusterServer : public ServedConsole {
     serve(std::make_unique<FakeClusterSource>(cluster_));
     ASSERT_TRUE(eventually([&] { return ask("GET", "/readyz").status == 200; }));
   }
-  std::set<std::string> ids(const Session& session, const std::string& target) const {
-    std::set<std::string> found;
-    const Reply reply = get(session, target);
-    EXPECT_EQ(reply.status, 200u) << target << ": " << reply.body;
-    if (reply.status != 200) return found;
-    const bj::object answer = reply.json();
-    for (const bj::value& item : answer.at("items").as_array())
-      found.emplace(item.at("id").as_string());
-    return found;
-  }
 
   std::shared_ptr<FakeClusterState> cluster_ = std::make_shared<FakeClusterState>();
 };

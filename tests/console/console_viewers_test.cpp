@@ -130,16 +130,6 @@ class ConsoleViewers : public ServedConsole {
     const std::string cookie = reply.field("Set-Cookie");
     return {cookie.substr(0, cookie.find(';')), std::string(reply.json().at("csrf").as_string())};
   }
-  Ids ids(const Session& session, const std::string& target) const {
-    Ids found;
-    const Reply reply = get(session, target);
-    EXPECT_EQ(reply.status, 200u) << target << ": " << reply.body;
-    if (reply.status != 200) return found;
-    const bj::object answer = reply.json();
-    for (const bj::value& item : answer.at("items").as_array())
-      found.emplace(item.at("id").as_string());
-    return found;
-  }
 
   std::shared_ptr<FakeClusterState> cluster_ = std::make_shared<FakeClusterState>();
   std::shared_ptr<FakeReviewState> reviews_ = std::make_shared<FakeReviewState>();
@@ -400,7 +390,7 @@ TEST_F(ViewersReviewed, FirstPodOfItsNamespace_Shown) {
   EXPECT_TRUE(eventually([&] { return ids(lab, "shares").contains("new/first/main"); }));
 }
 
-// Its rights are not asked about anew.
+// Its rights are not asked about again.
 TEST_F(ConsoleViewers, NextPodOfEmptiedNamespace_Shown) {
   startViewers();
   const Session lab = signedIn("lab-token");

@@ -14,6 +14,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -323,6 +324,18 @@ class ServedConsole : public testing::Test {
   }
   Reply post(const Session& session, const std::string& target, const std::string& body) const {
     return ask("POST", "/api/v1/" + target, fieldsOf(session), body);
+  }
+
+  // Returns the identifiers in a list.
+  std::set<std::string> ids(const Session& session, const std::string& target) const {
+    std::set<std::string> found;
+    const Reply reply = get(session, target);
+    EXPECT_EQ(reply.status, 200u) << target << ": " << reply.body;
+    if (reply.status != 200) return found;
+    const boost::json::object answer = reply.json();
+    for (const boost::json::value& item : answer.at("items").as_array())
+      found.emplace(item.at("id").as_string());
+    return found;
   }
 
   std::vector<std::string> links() {

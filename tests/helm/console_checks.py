@@ -197,12 +197,12 @@ def serves_https(world, words, viewer):
     world.helm("upgrade", RELEASE, world.told.chart, *words, "--set",
                "console.tls.secretName=console-certificate,console.basePath=/gpu/")
 
-    def anew():
+    def restarted():
         found = pods_of(world, "console")
         assert len(found) == 1 and found[0]["metadata"]["uid"] != before["metadata"]["uid"], "it is the one before"
         assert ready(found[0]), found[0]["status"]
         return found[0]["status"]["podIP"]
-    address = f"https://{world.until('another console is ready', anew)}:9400/gpu/"
+    address = f"https://{world.until('another console is ready', restarted)}:9400/gpu/"
     assert requested(address, "api/v1/overview")[0] == 401
     world.until("it shows the pod", lambda: shows_use(address, viewer))
     world.kubectl("delete", "secret", "console-certificate", "-n", SPACE)

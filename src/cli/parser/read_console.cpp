@@ -64,6 +64,9 @@ Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
   if (text.certificate.empty() != text.key.empty())
     return Error{ErrorCode::kUsage, "--tls-cert and --tls-key belong together; accepted: both"};
   console->token_login = text.login == "token";
+  if (!console->token_login && !text.certificate.empty())
+    return Error{ErrorCode::kUsage,
+                 "--tls-cert is accepted with --login token; links are of this machine only"};
   console->certificate_file = text.certificate;
   console->key_file = text.key;
   console->name = text.name;

@@ -110,7 +110,7 @@ QuestionService::Awaited QuestionService::explainPod(http::Query query) {
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const ViewerScope scope = std::get<SessionStore::Held>(found)->scope;
   if (!scope.pods.contains(std::string(query.capture("namespace"))))
-    co_return errorAnswer(404, "not-found", "there is no pod of that name in what you may see");
+    co_return errorAnswer(404, "not-found", "there is no such pod among those that you may list");
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
   const CountedCall counted(calls_);

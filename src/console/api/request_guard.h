@@ -13,7 +13,7 @@
 
 namespace divvy::console {
 
-// Whom a console serves.
+// The requests that a console serves.
 struct GuardOptions {
   std::uint16_t port = 0;
   std::string base_path = "/";

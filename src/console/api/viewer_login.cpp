@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMaxIntervals = 5;      // without an answer of the API server
-constexpr std::int64_t kTriesOfInterval = 12;  // of a session whose review fails
+constexpr std::int64_t kTriesOfInterval = 12;  // after a review that failed
 constexpr std::chrono::seconds kViewBound{15};
 constexpr std::chrono::seconds kReviewBound{40};
 constexpr std::chrono::seconds kShortReviewBound{3};

@@ -30,8 +30,8 @@ namespace divvy::console {
 // session. While the API server does not answer, sessions go on for five intervals.
 class ViewerLogin {
  public:
-  // Bounds on sign-ins, so that nobody floods the API server: sign-ins at the same time, of
-  // an address, and of all.
+  // Bounds on sign-ins, because each one asks the API server: those in progress, those of an
+  // address, and all.
   static constexpr unsigned kMaxLogins = 64;
   static constexpr Rate kOfAddress{2, 20};
   static constexpr Rate kOfAll{20, 100};
@@ -79,7 +79,7 @@ class ViewerLogin {
   void startReview(const SessionStore::Held& session);
   // Returns whether a namespace has appeared since the session's scope was reviewed.
   bool lacksNamespace(const Session& session) const;
-  // Returns a session of the same account whose scope was reviewed within an interval; null: none.
+  // Returns a session of the same account with a scope reviewed within an interval; null: none.
   SessionStore::Held twinOf(const Viewer& viewer);
   bool isTooOld(const Session& session) const;
   // Returns at the next wake(), or at `until`.

@@ -54,7 +54,7 @@ class SessionStore {
   // Opens a session if `token` is that of the present link, and replaces the link. Null: a wrong or
   // used token.
   Held open(std::string_view token, const std::string& user, std::int64_t now_ms);
-  // Opens a session of a viewer whose token and scope were reviewed at `now_ms`.
+  // Opens a session of a viewer. Its token and scope were reviewed at `now_ms`.
   Held open(const Viewer& viewer, const ViewerScope& scope, std::int64_t now_ms);
 
   // Returns the session of a cookie's value; null: none, or it has ended.

@@ -59,6 +59,8 @@ TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
       {{"--local", "--tls-key", "k"}, "--tls-key is accepted with --cluster"},
       {{"--local", "--name", "x"}, "--name is accepted with --cluster"},
       {{"--cluster", "--tls-cert", "c"}, "--tls-key belong together; accepted: both"},
+      {{"--cluster", "--tls-cert", "c", "--tls-key", "k"},
+       "--tls-cert is accepted with --login token"},
       {{"--cluster", "--login", "token", "--tls-key", "k"}, "belong together; accepted: both"},
       {{"--cluster", "--name", "a\nb"}, "--name is not accepted; up to 253 bytes"},
       {{"--cluster", "--name", std::string(254, 'x')}, "--name is not accepted; up to 253 bytes"},

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Each namespace of the scene has a word, which all names, labels and images of it have. Viewers who may not read the
+// Each namespace of the scene has a word, which all names, labels and images of it have. Viewers that may not read the
 // namespace must never see the word.
 var viewerWords = []string{"aardvark", "bullfinch", "capybara"}
 

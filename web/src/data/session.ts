@@ -19,7 +19,7 @@ export const isCluster = (): boolean => session.value?.mode === "cluster";
 // In a cluster history may be off; on one machine its panel says so.
 export const hasHistory = (): boolean => !isCluster() || session.value?.history?.state !== "off";
 
-// Of a viewer who does not see everything; else null.
+// Of a viewer with limited rights; else null.
 export const limitedScope = (): Scope | null => (session.value?.scope?.everything === false ? session.value.scope : null);
 export const hiddenFor = (list: string, filters?: readonly string[]): Collection | null => hiddenSource(list, limitedScope(), filters);
 

@@ -69,7 +69,7 @@ function overcommitNote({ overcommit }: Overview): string | null {
   return part !== null && part > 100.5 ? t("overview.overcommit", { percent: formatPercent(part) }) : null;
 }
 
-// Sums of a viewer who does not see everything are of less than the cluster.
+// Sums of a viewer with limited rights are of less than the cluster.
 function OfSeen(): JSX.Element | null {
   return limitedScope() && <span class="muted">{t("scope.of_seen")}</span>;
 }

@@ -122,7 +122,7 @@ function useTitle(): void {
 
 const kMaxNamespaces = 100;
 
-// Of a viewer who does not see everything: which namespaces, what is hidden, and what to ask for.
+// Of a viewer with limited rights: its namespaces, the hidden collections, the rights to ask for.
 function SeenPart(): JSX.Element | null {
   const scope = limitedScope();
   if (!scope) return null;

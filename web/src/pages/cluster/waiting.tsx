@@ -187,7 +187,7 @@ function Reasons({ explanation, hold }: { explanation: Explanation; hold: Hold }
   );
 }
 
-// Numbers of nodes are shown to all who see the pod; names only to those who see everything.
+// All viewers of the pod see numbers of nodes; names need the right to list all nodes and pods.
 function Limited(): JSX.Element {
   const hidden = hiddenCollections(limitedScope());
   const named = hidden.filter((each) => each === "nodes" || each === "pods");
