@@ -28,6 +28,11 @@ func startsAnew(name string) bool {
 // labels whose values say what the object does now: series with another value are the same object's.
 var stateLabels = map[string]map[string]string{
 	"divvy_tenant_info": {"state": "a tenant computes or waits", "memory": "its memory is on the device or the host"},
+	// HAMi's form of a device: a label has the compute that its pods have at this instant.
+	"GPUDeviceMemoryAllocated":        {"devicecores": "the compute of all its pods"},
+	"nodeGPUOverview":                 {"devicecores": "the compute of all its pods"},
+	"hami_gpu_memory_allocated_bytes": {"device_cores": "the compute of all its pods"},
+	"hami_node_gpu_overview":          {"device_cores": "the compute of all its pods"},
 }
 
 func isState(name, label string) bool { return stateLabels[name][label] != "" }

@@ -19,6 +19,8 @@ divvy_agent_loop_lateness_seconds_bucket{le="+Inf"} 9
 divvy_agent_loop_lateness_seconds_count 9
 # TYPE divvy_host_swap_bytes gauge
 divvy_host_swap_bytes 1.5e+09
+# TYPE nodeGPUOverview gauge
+nodeGPUOverview{deviceuuid="GPU-0",devicecores="20"} 1
 `
 
 func parsed(t *testing.T, text string) *Exposition {
@@ -45,7 +47,7 @@ func found(t *testing.T, lines []string, parts ...string) {
 
 func TestParseExposition(t *testing.T) {
 	read := parsed(t, page)
-	if len(read.Series) != 8 || read.Types["divvy_card_healthy"] != "gauge" {
+	if len(read.Series) != 9 || read.Types["divvy_card_healthy"] != "gauge" {
 		t.Fatalf("%d series, types %v", len(read.Series), read.Types)
 	}
 	info := read.Series[3]
@@ -70,6 +72,7 @@ func TestLostSeries(t *testing.T) {
 		{"a higher counter", `pod="p"} 3`, `pod="p"} 4`},
 		{"another gauge", "bytes 1.5e+09", "bytes 0"},
 		{"another state", `state="running"`, `state="paused"`},
+		{"another compute of a device's pods", `devicecores="20"`, `devicecores="70"`},
 		{"a histogram of the process", `le="+Inf"} 9`, `le="+Inf"} 0`},
 		{"a new family", "# TYPE divvy_host_swap_bytes", "divvy_new 1\n# TYPE divvy_host_swap_bytes"},
 	} {
@@ -111,7 +114,7 @@ func TestContinuedCounters(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	left := parsed(t, page).Without(map[string]string{"divvy_card_healthy": "divvy_device_hardware_healthy"})
-	if names := left.Names(); len(left.Series) != 6 || names["divvy_card_healthy"] != 0 || names["divvy_host_swap_bytes"] != 1 {
+	if names := left.Names(); len(left.Series) != 7 || names["divvy_card_healthy"] != 0 || names["divvy_host_swap_bytes"] != 1 {
 		t.Errorf("%v", names)
 	}
 }
