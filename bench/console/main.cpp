@@ -247,6 +247,36 @@ void add(Report& report, const std::string& group, const std::string& key, doubl
   report.figures.push_back({group, key, value, {}, {}, bar, false});
 }
 
+// Processors that the console took while something ran: those of this thread, of the viewers and
+// of the made-up cluster are not its own.
+class CoresUsed {
+ public:
+  CoresUsed(const Viewers& viewers, const ReadingTimes& times)
+      : viewers_(viewers), times_(times), begin_ms_(nowMs()), cpu_ms_(busyMs()) {}
+
+  double get() const { return (busyMs() - cpu_ms_) / (nowMs() - begin_ms_); }
+
+ private:
+  double busyMs() const {
+    return cpuMs(CLOCK_PROCESS_CPUTIME_ID) - cpuMs(CLOCK_THREAD_CPUTIME_ID) - viewers_.cpu() -
+           times_.sourceCpuMs();
+  }
+
+  const Viewers& viewers_;
+  const ReadingTimes& times_;
+  double begin_ms_, cpu_ms_;
+};
+
+void addAnswers(Report& report, const std::vector<Samples>& answers) {
+  Samples all;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    add(report, "answer_p50_ms", targets()[i], median(answers[i]));
+    add(report, "answer_p99_ms", targets()[i], percentile(answers[i], 0.99), kAnswerBarMs);
+    append(all, answers[i]);
+  }
+  add(report, "answer_p99_ms", "all", percentile(all, 0.99), kAnswerBarMs);
+}
+
 Report measure(const ClusterSize& size, double seconds) {
   Report report{today(), hostName(), "", {}, ""};
   ReadingTimes times;
@@ -257,27 +287,20 @@ Report measure(const ClusterSize& size, double seconds) {
   const Viewers viewers(served.port());
   // All scopes have been read once; the store has its series.
   load(served.port(), std::min(seconds, 3.0));
+  const CoresUsed followed(viewers, times);
+  const double bytes = viewers.bytes();
+  poll(nullptr, 0, static_cast<int>(1e3 * seconds / 2));
+  add(report, "cores", "viewers follow", followed.get(), kCoresBar);
+  add(report, "", "stream_kib_per_s", (viewers.bytes() - bytes) / 1024 / (seconds / 2));
   const std::size_t readings = times.between().size();
-  const double wall = nowMs();
-  const double cpu = cpuMs(CLOCK_PROCESS_CPUTIME_ID), own = cpuMs(CLOCK_THREAD_CPUTIME_ID),
-               others = viewers.cpu() + times.sourceCpuMs();
+  const CoresUsed asked(viewers, times);
   const std::vector<Samples> answers = load(served.port(), seconds);
-  const double busy = cpuMs(CLOCK_PROCESS_CPUTIME_ID) - cpu -
-                      (cpuMs(CLOCK_THREAD_CPUTIME_ID) - own) -
-                      (viewers.cpu() + times.sourceCpuMs() - others);
-  Samples all;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    add(report, "answer_p50_ms", targets()[i], median(answers[i]));
-    add(report, "answer_p99_ms", targets()[i], percentile(answers[i], 0.99), kAnswerBarMs);
-    append(all, answers[i]);
-  }
-  add(report, "answer_p99_ms", "all", percentile(all, 0.99), kAnswerBarMs);
-  add(report, "", "cores", busy / (nowMs() - wall), kCoresBar);
+  add(report, "cores", "and 100 requests a second", asked.get());
+  addAnswers(report, answers);
   Samples between = times.between();
   between.erase(between.begin(), between.begin() + static_cast<std::ptrdiff_t>(readings));
   // The interval between two readings is 1 s.
   add(report, "", "view_build_ms", between.empty() ? 0 : median(between) - 1000);
-  add(report, "", "stream_kib_per_s", viewers.bytes() / 1024 / ((nowMs() - wall) / 1e3));
   add(report, "", "streams_ended", viewers.ended(), 0);
   add(report, "", "memory_mib", memoryMib("VmRSS"), kMemoryBarMib);
   add(report, "", "memory_most_mib", memoryMib("VmHWM"));

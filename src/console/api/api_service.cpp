@@ -154,6 +154,7 @@ std::shared_ptr<const ConsoleView> ApiService::viewOf(const Session& session) {
 
 void ApiService::publish(std::shared_ptr<const ViewSet> views) {
   views_ = std::move(views);
+  orders_.clear();
   questions_.setView(views_->whole);
   // Of agents, those that do not answer are shown, too.
   has_view_ = parts_.cluster == nullptr || views_->whole->data_ms != 0;
@@ -237,17 +238,13 @@ http::Answer ApiService::listAnswer(const http::Query& query, const Session& ses
   const ConsoleView& view = *held;
   const Result<ListQuery> asked = readListQuery(list.kind, wordsOf(query));
   if (!asked) return errorAnswer(asked.error());
-  std::vector<const Row*> rows;
-  for (const auto& [id, row] : view.*list.rows) rows.push_back(&row);
-  Result<ListPage> page = selectPage(rows, list.kind, *asked);
+  const Result<ListPage> page =
+      selectPage(orders_.of(held, list.rows, asked->order), list.kind, *asked);
   if (!page) return errorAnswer(page.error());
-  bj::array items;
-  for (Row& row : page->items) items.push_back(std::move(row));
-  bj::object object{{"items", std::move(items)},
-                    {"total", page->total},
-                    {"next", page->next.empty() ? bj::value(nullptr) : bj::value(page->next)}};
-  addState(object, view);
-  return jsonAnswer(std::move(object));
+  bj::object rest{{"total", page->total},
+                  {"next", page->next.empty() ? bj::value(nullptr) : bj::value(page->next)}};
+  addState(rest, view);
+  return jsonAnswer("\"items\":" + page->items, rest);
 }
 
 http::Answer ApiService::itemAnswer(const http::Query& query, const Session& session,
@@ -259,9 +256,9 @@ http::Answer ApiService::itemAnswer(const http::Query& query, const Session& ses
   if (at == rows.end())
     return errorAnswer(404, "not-found",
                        "there is no such entry now; it has ended, or its node does not answer");
-  bj::object object{{"item", at->second}};
-  addState(object, view);
-  return jsonAnswer(std::move(object));
+  bj::object rest;
+  addState(rest, view);
+  return jsonAnswer("\"item\":" + at->second->text(), rest);
 }
 
 http::Answer ApiService::loginAnswer(const http::Query& query) const {
@@ -342,9 +339,10 @@ std::string ApiService::placeName() const {
 http::Answer ApiService::overviewAnswer(const http::Query&, const Session& session) {
   const std::shared_ptr<const ConsoleView> held = viewOf(session);
   const ConsoleView& view = *held;
-  bj::object object = view.overview;
-  addState(object, view);
-  return jsonAnswer(std::move(object));
+  bj::object rest;
+  addState(rest, view);
+  const std::string_view text = view.overview->text();
+  return jsonAnswer(text.substr(1, text.size() - 2), rest);
 }
 
 http::Answer ApiService::streamAnswer(const http::Query& query, const Session& session) {

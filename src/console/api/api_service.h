@@ -75,6 +75,7 @@ class ApiService {
   const std::shared_ptr<const ConsoleView> nothing_;
   ViewerGroups groups_;
   std::shared_ptr<const ViewSet> views_;
+  OrderCache orders_;
   std::unique_ptr<ViewerLogin> login_;  // null: sessions are opened by a link
   Admission admission_;
   QuestionService questions_;

@@ -49,7 +49,7 @@ http::Answer usageAnswer(const HistoryPart& part, const http::Query& query) {
   // Without agents no use of a cluster is known.
   const bool use_known =
       !part.of_cluster ||
-      !part.view->overview.at("funnel").at("compute").at("used_percent").is_null();
+      !part.view->overview->at("funnel").at("compute").at("used_percent").is_null();
   bj::array items;
   for (const UsageSum& sum : *sums)
     items.push_back(

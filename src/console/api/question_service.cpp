@@ -86,15 +86,15 @@ QuestionService::Awaited QuestionService::change(http::Query query) {
   const auto share = view_->shares.find(change->share);
   if (share == view_->shares.end())
     co_return errorAnswer(404, "not-found", "the share has ended; nothing was changed");
-  const Result<std::vector<std::string>> effects = effectsOf(*change, share->second);
+  const Result<std::vector<std::string>> effects = effectsOf(*change, share->second->members());
   if (!effects) co_return errorAnswer(effects.error());
   bj::object object{{"dry_run", change->dry_run}, {"effects", bj::value_from(*effects)}};
   object["refused"] = nullptr;
   if (change->dry_run) co_return jsonAnswer(std::move(object));
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
-  change->request.tenant = std::string(share->second.at("tenant").get_string());
-  const std::string node(share->second.at("node").get_string());
+  change->request.tenant = std::string(share->second->at("tenant").get_string());
+  const std::string node(share->second->at("node").get_string());
   const CountedCall counted(calls_);
   const std::function<Result<void>()> call = [this, node, &change] {
     return parts_.agents->change(node, change->request);

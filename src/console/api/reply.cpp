@@ -53,6 +53,16 @@ http::Answer jsonAnswer(bj::object object, unsigned status) {
   return answer;
 }
 
+http::Answer jsonAnswer(std::string_view first, const bj::object& rest) {
+  const std::string head = "{\"server_time_ms\":" + std::to_string(nowMs()) + ',';
+  const std::string tail = rest.empty() ? "}\n" : ',' + jsonText(rest).substr(1) + "\n";
+  http::Answer answer;
+  answer.body.reserve(head.size() + first.size() + tail.size());
+  answer.body.append(head).append(first).append(tail);
+  answer.fields.set("Cache-Control", "no-store");
+  return answer;
+}
+
 http::Answer errorAnswer(unsigned status, std::string_view code, const std::string& message) {
   return jsonAnswer({{"error", bj::object{{"code", code}, {"message", message}}}}, status);
 }

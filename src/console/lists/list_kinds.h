@@ -11,7 +11,7 @@ namespace divvy::console {
 // A list, and where a view has its rows.
 struct List {
   ListKind kind;
-  Rows ConsoleView::*rows;
+  SharedRows ConsoleView::*rows;
 };
 
 // Of one machine, and of a cluster. Valid for the life of the process.

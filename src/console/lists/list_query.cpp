@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <compare>
-#include <optional>
+#include <deque>
 
-#include <boost/algorithm/string/case_conv.hpp>
 #include <boost/json.hpp>
 
-#include "base/base64.h"
+#include "lists/sort_key.h"
+#include "rows/json_text.h"
 
 namespace divvy::console {
 namespace {
 
 namespace bj = boost::json;
-
-// Longer keys are ordered by their begin, so that a cursor fits into an address.
-constexpr std::size_t kMaxKey = 256;
 
 std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
@@ -67,132 +63,70 @@ std::string shown(const bj::value& value) {
   return value.is_null() ? std::string() : bj::serialize(value);
 }
 
-bool contains(const bj::value* value, const std::string& lower) {
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+std::string lower(std::string text) {
+  for (char& letter : text) letter = lower(letter);
+  return text;
+}
+
+// `part`: in lower case.
+bool isIn(std::string_view text, std::string_view part) {
+  if (part.empty()) return true;
+  const char first = part.front();
+  const char other = first >= 'a' && first <= 'z' ? static_cast<char>(first - 'a' + 'A') : first;
+  for (std::size_t at = 0; at + part.size() <= text.size(); ++at) {
+    if (text[at] != first && text[at] != other) continue;
+    if (std::equal(part.begin(), part.end(), text.begin() + static_cast<std::ptrdiff_t>(at),
+                   [](char one, char two) { return one == lower(two); }))
+      return true;
+  }
+  return false;
+}
+
+// `part`: in lower case.
+bool contains(const bj::value* value, std::string_view part) {
   if (value == nullptr) return false;
-  std::string text = shown(*value);
-  boost::algorithm::to_lower(text);
-  return text.find(lower) != std::string::npos;
+  return value->is_string() ? isIn(value->get_string(), part) : isIn(shown(*value), part);
 }
 
 bool equals(const bj::value* value, std::string_view text) {
   return value != nullptr && !value->is_null() && shown(*value) == text;
 }
 
-// "member:text" or "member=text" if the member exists; else all of it is free text.
-bool matches(const Row& row, const ListKind& kind, const std::string& filter) {
-  const std::size_t colon = filter.find_first_of(":=");
-  const std::string_view field = std::string_view(filter).substr(0, colon);
-  std::string text = filter;
-  if (colon != std::string::npos && has(kind, field)) {
-    text.erase(0, colon + 1);
-    if (filter[colon] == '=') return equals(row.if_contains(field), text);
-    boost::algorithm::to_lower(text);
-    return contains(row.if_contains(field), text);
-  }
-  boost::algorithm::to_lower(text);
-  return std::any_of(kind.searched.begin(), kind.searched.end(),
-                     [&](std::string_view name) { return contains(row.if_contains(name), text); });
-}
-
-int kindRank(const bj::value& value) {
-  if (value.is_null()) return 3;
-  if (value.is_string()) return 2;
-  return value.is_number() ? 1 : 0;
-}
-
-std::strong_ordering compareNumbers(const bj::value& a, const bj::value& b) {
-  const double x = a.to_number<double>();
-  const double y = b.to_number<double>();
-  return x < y   ? std::strong_ordering::less
-         : x > y ? std::strong_ordering::greater
-                 : std::strong_ordering::equal;
-}
-
-// Null is last in both directions, so it is not part of the reversal.
-std::strong_ordering compareValues(const bj::value& a, const bj::value& b, bool descending) {
-  if (a.is_null() || b.is_null()) return a.is_null() <=> b.is_null();
-  const bj::value& first = descending ? b : a;
-  const bj::value& second = descending ? a : b;
-  const int rank = kindRank(first);
-  if (rank != kindRank(second)) return rank <=> kindRank(second);
-  if (rank == 1) return compareNumbers(first, second);
-  if (rank == 2)
-    return std::string_view(first.get_string()) <=> std::string_view(second.get_string());
-  return shown(first) <=> shown(second);
-}
-
-struct SortKey {
-  bj::value value;
-  std::string id;
+// A filter as its rows are compared with it.
+struct Filter {
+  std::vector<RowMember> members;  // one of them has to match
+  bool whole = false;              // all of the member
+  std::string text;                // in lower case, unless `whole`
 };
 
-// Cut to kMaxKey bytes, at the begin of a character.
-std::string cutKey(std::string text) {
-  std::size_t size = std::min(text.size(), kMaxKey);
-  while (size > 0 && size < text.size() &&
-         (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
-    --size;
-  text.resize(size);
-  return text;
+// "member:text" or "member=text" if the member exists; else all of it is free text.
+Filter readFilter(const ListKind& kind, const std::string& filter) {
+  const std::size_t end = filter.find_first_of(":=");
+  const std::string_view member = std::string_view(filter).substr(0, end);
+  if (end == std::string::npos || !has(kind, member))
+    return {{kind.searched.begin(), kind.searched.end()}, false, lower(filter)};
+  const bool whole = filter[end] == '=';
+  std::string text = filter.substr(end + 1);
+  return {{RowMember(member)}, whole, whole ? std::move(text) : lower(std::move(text))};
 }
 
-// Lists and objects are ordered as their text.
-SortKey keyOf(const Row& row, std::string_view field) {
-  const bj::value* value = row.if_contains(field);
-  const bj::value* id = row.if_contains("id");
-  SortKey key{nullptr, id == nullptr ? "" : shown(*id)};
-  if (value == nullptr) return key;
-  if (value->is_string() || value->is_structured())
-    key.value = cutKey(shown(*value));
-  else
-    key.value = *value;
-  return key;
+bool matches(const ListRow& row, Filter& filter) {
+  return std::any_of(filter.members.begin(), filter.members.end(), [&](RowMember& member) {
+    const bj::value* value = member.in(row);
+    return filter.whole ? equals(value, filter.text) : contains(value, filter.text);
+  });
 }
 
-bool before(const SortKey& a, const SortKey& b, bool descending) {
-  const std::strong_ordering order = compareValues(a.value, b.value, descending);
-  return order == 0 ? a.id < b.id : order < 0;
-}
-
-// Base64 with other letters for those that mean something else in an address.
-void exchange(std::string& text, std::string_view from, std::string_view to) {
-  for (char& letter : text) {
-    const std::size_t at = from.find(letter);
-    if (at != std::string_view::npos) letter = to[at];
-  }
-}
-
-std::string cursorOf(const std::string& order, const SortKey& key) {
-  std::string text = toBase64(bj::serialize(bj::array{order, key.value, key.id}));
-  exchange(text, "+/=", "-_.");
-  return text;
-}
-
-Result<SortKey> readCursor(std::string text, const std::string& order) {
-  const Error bad{ErrorCode::kUsage,
-                  "after: not a cursor of this list in this order; begin without it"};
-  exchange(text, "-_.", "+/=");
-  const std::optional<std::string> plain = fromBase64(text, Base64Space::kRefused);
-  if (!plain) return bad;
-  boost::system::error_code fault;
-  bj::parse_options options;
-  options.allow_invalid_utf8 = true;  // a row's text, as it is
-  const bj::value parsed = bj::parse(*plain, fault, {}, options);
-  const bj::array* parts = fault ? nullptr : parsed.if_array();
-  if (parts == nullptr || parts->size() != 3 || (*parts)[0] != bj::value(order) ||
-      (*parts)[1].is_structured() || !(*parts)[2].is_string())
-    return bad;
-  return SortKey{(*parts)[1], std::string((*parts)[2].get_string())};
-}
-
-Row reduced(const Row& row, const std::vector<std::string>& fields) {
-  if (fields.empty()) return row;
+std::string textOf(const ListRow& row, const std::vector<std::string>& fields) {
+  if (fields.empty()) return row.text();
   Row kept{{"id", row.at("id")}};
-  for (const std::string& field : fields) {
-    const bj::value* value = row.if_contains(field);
-    if (value != nullptr) kept[field] = *value;
-  }
-  return kept;
+  for (const std::string& field : fields)
+    if (const bj::value* value = RowMember(field).in(row); value != nullptr) kept[field] = *value;
+  return jsonText(kept);
 }
 
 constexpr std::string_view kTime = "time_ms";
@@ -237,17 +171,30 @@ Result<void> readWord(const ListKind& kind, const std::string& word, const std::
   return {};
 }
 
-bool isInTime(const Row& row, const ListQuery& query) {
+bool isInTime(const ListRow& row, const ListQuery& query) {
   if (!query.from_ms && !query.to_ms) return true;
   const auto ms = row.at(kTime).to_number<std::int64_t>();
   return ms >= query.from_ms.value_or(ms) && ms < query.to_ms.value_or(ms + 1);
 }
 
-bool isAccepted(const ListKind& kind, const Row& row, const ListQuery& query) {
-  return isInTime(row, query) &&
-         std::all_of(query.filters.begin(), query.filters.end(),
-                     [&](const std::string& filter) { return matches(row, kind, filter); });
-}
+// The rows that a query selects, wherever they are in the list.
+class Selection {
+ public:
+  Selection(const ListKind& kind, const ListQuery& query) : query_(query) {
+    for (const std::string& filter : query.filters) filters_.push_back(readFilter(kind, filter));
+  }
+
+  bool all() const { return filters_.empty() && !query_.from_ms && !query_.to_ms; }
+  bool has(const ListRow& row) {
+    return isInTime(row, query_) &&
+           std::all_of(filters_.begin(), filters_.end(),
+                       [&](Filter& filter) { return matches(row, filter); });
+  }
+
+ private:
+  const ListQuery& query_;
+  std::vector<Filter> filters_;
+};
 
 }  // namespace
 
@@ -262,35 +209,36 @@ Result<ListQuery> readListQuery(const ListKind& kind,
   return query;
 }
 
-Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind& kind,
-                            const ListQuery& query) {
+Result<ListPage> selectPage(const OrderedRows& rows, const ListKind& kind, const ListQuery& query) {
   const bool descending = query.order.starts_with('-');
-  const std::string_view field = bare(query.order);
-  const auto less = [&](const auto& a, const auto& b) {
-    return before(a.first, b.first, descending);
-  };
-  std::optional<SortKey> after;
+  std::deque<std::string> texts;
+  RowMember member(bare(query.order));
+  const auto key = [&](const ListRow& row) { return keyOf(row, member, texts); };
+  auto first = rows.begin();
   if (!query.after.empty()) {
-    Result<SortKey> key = readCursor(query.after, query.order);
-    if (!key) return key.error();
-    after = std::move(*key);
+    const Result<Cursor> after = Cursor::read(query.after, query.order);
+    if (!after) return after.error();
+    first = std::partition_point(rows.begin(), rows.end(), [&](const ListRow* row) {
+      return !isBefore(after->key(), key(*row), descending);
+    });
   }
   ListPage page;
-  std::vector<std::pair<SortKey, const Row*>> found;
-  for (const Row* row : rows) {
-    if (!isAccepted(kind, *row, query)) continue;
+  Selection selection(kind, query);
+  const ListRow* last = nullptr;
+  for (auto at = selection.all() ? first : rows.begin(); at != rows.end(); ++at) {
+    if (!selection.has(**at)) continue;
     ++page.total;
-    SortKey key = keyOf(*row, field);
-    if (!after || before(*after, key, descending)) found.emplace_back(std::move(key), row);
+    if (at < first) continue;
+    if (page.count == query.limit) {
+      if (page.next.empty()) page.next = Cursor::textOf(query.order, key(*last));
+      if (selection.all()) break;
+      continue;
+    }
+    page.items += (page.count++ == 0 ? "" : ",") + textOf(**at, query.fields);
+    last = *at;
   }
-  // Only the page and the first row after it need their places.
-  const auto to = found.begin() + static_cast<std::ptrdiff_t>(std::min(query.limit, found.size()));
-  std::nth_element(found.begin(), to, found.end(), less);
-  std::sort(found.begin(), to, less);
-  for (auto at = found.begin(); at != to; ++at)
-    page.items.push_back(reduced(*at->second, query.fields));
-  if (to != found.end() && to != found.begin())
-    page.next = cursorOf(query.order, std::prev(to)->first);
+  if (selection.all()) page.total = rows.size();
+  page.items = '[' + page.items + ']';
   return page;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "rows/rows.h"
+#include "lists/list_order.h"
 
 namespace divvy::console {
 
@@ -44,15 +44,15 @@ Result<ListQuery> readListQuery(const ListKind& kind,
 
 // One page of a list.
 struct ListPage {
-  std::vector<Row> items;
+  std::string items;      // a JSON array
+  std::size_t count = 0;  // of items
   std::size_t total = 0;  // rows that match the filters
   std::string next;       // cursor of the next page; empty: this is the last one
 };
 
-// Returns the page. Rows with equal keys are in the order of their identifiers; null is last. A
-// cursor stays valid when rows come and go: the next page begins behind its key.
+// Returns the page. `rows`: in the order of the query (orderedRows()). A cursor stays valid when
+// rows come and go: the next page begins behind its key.
 // kUsage: the cursor is not one of this order.
-Result<ListPage> selectPage(const std::vector<const Row*>& rows, const ListKind& kind,
-                            const ListQuery& query);
+Result<ListPage> selectPage(const OrderedRows& rows, const ListKind& kind, const ListQuery& query);
 
 }  // namespace divvy::console

@@ -20,8 +20,8 @@ class AgentsReader : public ViewSource {
   void read() override { readings_ = source_.read(); }
   std::shared_ptr<const ViewSet> take(history::Instant now) override {
     auto views = std::make_shared<ViewSet>();
-    views->whole = std::make_shared<const ConsoleView>(
-        builder_.build(readings_, now.time_since_epoch().count()));
+    views->whole = before_ = std::make_shared<const ConsoleView>(
+        builder_.build(readings_, now.time_since_epoch().count(), before_.get()));
     recorder_.record(readings_, now);
     return views;
   }
@@ -31,6 +31,7 @@ class AgentsReader : public ViewSource {
   ViewBuilder builder_;
   Recorder recorder_;
   std::vector<NodeReading> readings_;
+  std::shared_ptr<const ConsoleView> before_;
 };
 
 }  // namespace divvy::console

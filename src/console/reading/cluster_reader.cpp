@@ -27,23 +27,27 @@ bool failed(const ClusterReading& reading) {
 
 void ClusterReader::read() {
   ClusterReading reading = source_.read();
-  if (reading.known() || !reading_.known()) {
-    reading_ = std::move(reading);
-    numberWaiting(reading_);
+  std::unique_ptr<Origin> earlier;
+  if (reading.known() || !origin_->reading.known()) {
+    numberWaiting(reading);
+    earlier = std::exchange(origin_, std::make_unique<Origin>(std::move(reading)));
   } else if (!reading.collections.empty()) {
     // Rows of an earlier reading are better than none.
-    for (ClusterCollection& one : reading_.collections)
+    for (ClusterCollection& one : origin_->reading.collections)
       one.failure = reading.collections.front().failure;
   }
   ++readings_;
   const std::int64_t now_ms = systemMs();
   auto views = std::make_shared<ViewSet>();
-  views->whole = added(builder_.build(reading_, now_ms),
-                       views_ == nullptr ? nullptr : views_->whole.get(), *views);
+  const ConsoleView* before = views_ == nullptr ? nullptr : views_->whole.get();
+  const Origin& known = earlier == nullptr ? *origin_ : *earlier;
+  views->whole =
+      added(builder_.build(origin_->shares, now_ms, {before, nullptr, before, &known.shares}),
+            before, *views);
   buildLimited(now_ms, false, *views);
   setViews(std::move(views));
-  if (reading_.known())
-    recorder_.record(reading_, *views_->whole, history::Instant(history::Span(now_ms)));
+  if (origin_->reading.known())
+    recorder_.record(origin_->reading, *views_->whole, history::Instant(history::Span(now_ms)));
 }
 
 std::shared_ptr<const ConsoleView> ClusterReader::added(ConsoleView view, const ConsoleView* before,
@@ -54,10 +58,10 @@ std::shared_ptr<const ConsoleView> ClusterReader::added(ConsoleView view, const 
 }
 
 void ClusterReader::setViews(std::shared_ptr<ViewSet> views) {
-  views->namespaces = namespacesOf(reading_);
+  views->namespaces = namespacesOf(origin_->reading);
   for (const auto& [scope, one] : limited_)
     if (one.view != nullptr) views->limited.emplace(scope, one.view);
-  views_ = std::move(views);
+  earlier_views_ = std::exchange(views_, std::move(views));
 }
 
 void ClusterReader::buildLimited(std::int64_t now_ms, bool only_new, ViewSet& views) {
@@ -68,18 +72,22 @@ void ClusterReader::buildLimited(std::int64_t now_ms, bool only_new, ViewSet& vi
   for (const auto& [scope, one] : limited_)
     if (!only_new || one.view == nullptr) order.emplace_back(one.built, &scope);
   std::sort(order.begin(), order.end());
+  if (order.empty()) return;
+  const ReadingIndex index(origin_->reading);
   const auto until = std::chrono::steady_clock::now() + kLimitedBound;
   for (const auto& [built, scope] : order) {
     Limited& one = limited_.at(*scope);
-    one.view =
-        added(one.builder.build(visiblePart(reading_, *scope), now_ms), one.view.get(), views);
+    const ClusterReading part = visiblePart(index, *scope);
+    const EarlierViews earlier{one.view.get(), views.whole.get(), views.whole.get(),
+                               &origin_->shares};
+    one.view = added(one.builder.build(ShareIndex(part), now_ms, earlier), earlier.before, views);
     one.built = readings_;
     if (std::chrono::steady_clock::now() >= until) break;
   }
 }
 
 std::shared_ptr<const ViewSet> ClusterReader::take(history::Instant) {
-  return reading_.known() || failed(reading_) ? views_ : nullptr;
+  return origin_->reading.known() || failed(origin_->reading) ? views_ : nullptr;
 }
 
 bool ClusterReader::lacksScopes() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "console/cluster_source.h"
 #include "reading/view_source.h"
@@ -25,11 +26,17 @@ class ClusterReader : public ViewSource {
   void read() override;
   // Null until nodes and pods are known, or a collection fails.
   std::shared_ptr<const ViewSet> take(history::Instant now) override;
-  bool settled() const override { return reading_.known(); }
+  bool settled() const override { return origin_->reading.known(); }
   bool lacksScopes() const override;
   std::shared_ptr<const ViewSet> addScopes() override;
 
  private:
+  // A reading that rows are built from.
+  struct Origin {
+    explicit Origin(ClusterReading one) : reading(std::move(one)), shares(reading) {}
+    ClusterReading reading;
+    ShareIndex shares;
+  };
   struct Limited {
     ClusterViewBuilder builder;
     std::shared_ptr<const ConsoleView> view;
@@ -47,11 +54,13 @@ class ClusterReader : public ViewSource {
   ClusterViewBuilder builder_;
   ClusterRecorder recorder_;
   const ScopeList& scopes_;
-  ClusterReading reading_;
+  std::unique_ptr<Origin> origin_ = std::make_unique<Origin>(ClusterReading());
   std::uint64_t readings_ = 0;
   std::uint64_t views_made_ = 0;
   std::map<ViewerScope, Limited> limited_;
   std::shared_ptr<const ViewSet> views_;
+  // The views before: those of a large cluster take longer to free than answers may wait.
+  std::shared_ptr<const ViewSet> earlier_views_;
 };
 
 }  // namespace divvy::console

@@ -22,7 +22,7 @@ std::int64_t amount(std::uint64_t bytes) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, history::kMaxValue));
 }
 
-std::string textOf(const Row& row, const char* member) {
+std::string textOf(const ListRow& row, const char* member) {
   const boost::json::value& value = row.at(member);
   return value.is_string() ? std::string(value.get_string()) : std::string();
 }
@@ -33,7 +33,7 @@ std::uint64_t numberOf(const boost::json::value& part, const char* member) {
   return value.is_null() ? 0 : static_cast<std::uint64_t>(value.to_number<double>());
 }
 
-history::ObjectRecord objectOf(const Row& share, history::Instant now) {
+history::ObjectRecord objectOf(const ListRow& share, history::Instant now) {
   history::ObjectRecord object;
   object.uid = textOf(share, "id");
   object.kind = "share";
@@ -102,10 +102,10 @@ void ClusterRecorder::recordShares(const ConsoleView& view, history::Instant now
   for (const auto& [id, share] : view.shares) {
     history::Instant& told = recorded_[id];
     if (now - told >= kSeenAgain) {
-      store_.see(objectOf(share, now));
+      store_.see(objectOf(*share, now));
       told = now;
     }
-    for (const boost::json::value& part : share.at("devices").get_array()) {
+    for (const boost::json::value& part : share->at("devices").get_array()) {
       history::UsageInterval interval{id, std::string(part.at("id").get_string()), 0, last_, now};
       interval.promised_bytes = amount(part.at("limit_bytes").to_number<std::uint64_t>());
       interval.used_bytes = amount(numberOf(part, "used_bytes"));

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <boost/json.hpp>
 
@@ -16,9 +18,14 @@ namespace bj = boost::json;
 constexpr double kMilli = 1000;
 constexpr std::uint32_t kMilliOfPercent = 10;
 
-// Shares and pods with something in common.
+// Shares and pods with something in common. Texts are those of the reading.
 struct Group {
-  std::set<std::string> pods, waiting, devices, images, models, namespaces, nodes, sources;
+  using Texts = std::set<std::string_view>;
+  using Names = std::set<std::pair<std::string_view, std::string_view>>;
+
+  Names pods, waiting;  // by namespace and name
+  Names devices;        // by node and UUID
+  Texts images, models, namespaces, nodes, sources;
   std::size_t shares = 0;
   std::uint64_t memory = 0;
   std::uint64_t compute_milli = 0;
@@ -26,7 +33,7 @@ struct Group {
 
   void add(const ContainerShare& share) {
     ++shares;
-    pods.insert(podId(*share.pod));
+    pods.emplace(share.pod->namespace_name, share.pod->name);
     namespaces.insert(share.pod->namespace_name);
     nodes.insert(share.pod->node);
     if (!share.image.empty()) images.insert(share.image);
@@ -35,7 +42,7 @@ struct Group {
     for (const ContainerShare::Part& part : share.parts) {
       memory += part.share->memory.count;
       compute_milli += part.share->compute.milli;
-      devices.insert(part.share->node + '/' + part.share->uuid);
+      devices.emplace(part.share->node, part.share->uuid);
       const double of_memory = part.device == nullptr || part.device->memory.count == 0
                                    ? 0
                                    : static_cast<double>(part.share->memory.count) /
@@ -45,15 +52,18 @@ struct Group {
   }
 };
 
-bj::array listOf(const std::set<std::string>& texts) {
+bj::array listOf(const Group::Texts& texts) {
   bj::array list;
-  for (const std::string& text : texts) list.push_back(bj::value(text));
+  for (const std::string_view text : texts) list.push_back(bj::value(text));
   return list;
 }
 
-std::string textOf(const std::set<std::string>& texts) {
+std::string textOf(const Group::Texts& texts) {
   std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  for (const std::string_view text : texts) {
+    all += all.empty() ? "" : ", ";
+    all += text;
+  }
   return all;
 }
 
@@ -98,8 +108,8 @@ Rows workloadRows(const ClusterReading& reading, const std::vector<ContainerShar
   for (const ClusterPodView& pod : reading.pods) {
     Group& group = groups[keyOf(pod)];
     first.try_emplace(keyOf(pod), &pod);
-    group.pods.insert(podId(pod));
-    if (pod.state == ClusterPodState::kWaiting) group.waiting.insert(podId(pod));
+    group.pods.emplace(pod.namespace_name, pod.name);
+    if (pod.state == ClusterPodState::kWaiting) group.waiting.emplace(pod.namespace_name, pod.name);
   }
   for (const ContainerShare& share : shares) {
     groups[keyOf(*share.pod)].add(share);
@@ -148,7 +158,7 @@ Rows teamRows(const ClusterReading& reading, const std::vector<ContainerShare>& 
   for (const ClusterPodView& pod : reading.pods) {
     Group& group = groups[pod.team];
     group.namespaces.insert(pod.namespace_name);
-    if (pod.state == ClusterPodState::kWaiting) group.waiting.insert(podId(pod));
+    if (pod.state == ClusterPodState::kWaiting) group.waiting.emplace(pod.namespace_name, pod.name);
   }
   for (const ContainerShare& share : shares) groups[share.pod->team].add(share);
   Rows rows;

@@ -43,17 +43,18 @@ void ViewBuilder::take(const NodeReading& reading, std::int64_t now_ms) {
   while (events_.size() > kMaxEvents) events_.pop_front();
 }
 
-void ViewBuilder::addRows(const agent::Snapshot& node, ConsoleView& view) const {
-  put(view.nodes, nodeRow(node));
-  for (const agent::DeviceView& device : node.devices) put(view.devices, deviceRow(node, device));
+void ViewBuilder::addRows(const agent::Snapshot& node, Lists& lists) const {
+  put(lists.nodes, nodeRow(node));
+  for (const agent::DeviceView& device : node.devices) put(lists.devices, deviceRow(node, device));
   for (const agent::TenantView& tenant : node.tenants)
-    put(view.shares, shareRow(node, tenant, why_slow_(tenant, node)));
+    put(lists.shares, shareRow(node, tenant, why_slow_(tenant, node)));
   unsigned position = 0;
   for (const agent::QueuedView& queued : node.queue)
-    put(view.waiting, waitingRow(node, queued, ++position));
+    put(lists.waiting, waitingRow(node, queued, ++position));
 }
 
-ConsoleView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms) {
+ConsoleView ViewBuilder::build(const std::vector<NodeReading>& readings, std::int64_t now_ms,
+                               const ConsoleView* before) {
   for (const NodeReading& reading : readings) take(reading, now_ms);
   std::erase_if(known_, [&](const auto& entry) {
     return std::none_of(readings.begin(), readings.end(),
@@ -61,15 +62,22 @@ ConsoleView ViewBuilder::build(const std::vector<NodeReading>& readings, std::in
   });
   ConsoleView view;
   view.data_ms = data_ms_;
+  Lists lists;
   std::vector<const agent::Snapshot*> nodes;
   for (const auto& [name, known] : known_) {
     view.sources.push_back(known.source);
     if (!known.source.reached) continue;
-    addRows(known.snapshot, view);
+    addRows(known.snapshot, lists);
     nodes.push_back(&known.snapshot);
   }
-  for (const Row& event : events_) put(view.events, event);
-  view.overview = overviewRow(nodes, view);
+  for (const Row& event : events_) put(lists.events, event);
+  const EarlierViews earlier{before, nullptr};
+  putRows(std::move(lists.nodes), &ConsoleView::nodes, earlier, view);
+  putRows(std::move(lists.devices), &ConsoleView::devices, earlier, view);
+  putRows(std::move(lists.shares), &ConsoleView::shares, earlier, view);
+  putRows(std::move(lists.waiting), &ConsoleView::waiting, earlier, view);
+  putRows(std::move(lists.events), &ConsoleView::events, earlier, view);
+  putOverview(overviewRow(nodes, view), earlier, view);
   return view;
 }
 

@@ -22,7 +22,9 @@ class ViewBuilder {
 
   // Returns the view after `readings`, which were taken at `now_ms`. An agent without a reading has
   // ended: its rows are gone.
-  ConsoleView build(const std::vector<NodeReading>& readings, std::int64_t now_ms);
+  // `before`: the view before it, to share rows with; null: none.
+  ConsoleView build(const std::vector<NodeReading>& readings, std::int64_t now_ms,
+                    const ConsoleView* before = nullptr);
 
  private:
   struct Known {
@@ -31,7 +33,10 @@ class ViewBuilder {
   };
 
   void take(const NodeReading& reading, std::int64_t now_ms);
-  void addRows(const agent::Snapshot& node, ConsoleView& view) const;
+  struct Lists {
+    Rows nodes, devices, shares, waiting, events;
+  };
+  void addRows(const agent::Snapshot& node, Lists& lists) const;
 
   WhySlow why_slow_;
   std::map<std::string, Known> known_;

@@ -86,11 +86,11 @@ UseSums useSums(const ClusterReading& reading, const ConsoleView& view) {
   std::uint64_t idle = 0;
   double idle_percent = 0;
   for (const auto& [id, share] : view.shares) {
-    const bj::value& ms = share.at("idle_ms");
+    const bj::value& ms = share->at("idle_ms");
     if (ms.is_null()) continue;
     if (ms.to_number<std::uint64_t>() >= kIdleMs) {
-      idle += share.at("limit_bytes").to_number<std::uint64_t>();
-      idle_percent += share.at("cores_percent").to_number<double>();
+      idle += share->at("limit_bytes").to_number<std::uint64_t>();
+      idle_percent += share->at("cores_percent").to_number<double>();
     }
     sums.idle_bytes = idle;
     sums.idle_percent = idle_percent;

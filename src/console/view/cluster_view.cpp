@@ -14,108 +14,86 @@
 namespace divvy::console {
 namespace {
 
-// The shares of a reading, by what they have in common. All pointers are into the reading.
-class ShareIndex {
- public:
-  explicit ShareIndex(const ClusterReading& reading) : use_(reading.share_use) {
-    for (const scheduler::DeviceUsage& device : reading.devices)
-      devices_[deviceId(device)] = &device;
-    for (const ClusterPodView& pod : reading.pods) pods_[podId(pod)] = &pod;
-    std::map<std::string, std::size_t> places;
-    for (const scheduler::AllocatedShare& share : reading.shares) add(share, places);
-    for (const ContainerShare& share : shares_) {
-      for (const ContainerShare::Part& part : share.parts) {
-        std::vector<const ContainerShare*>& on = by_device_[part.device];
-        if (on.empty() || on.back() != &share) on.push_back(&share);
-      }
-      by_node_[share.pod->node] += 1;
-    }
-  }
-
-  const std::vector<ContainerShare>& all() const { return shares_; }
-  std::vector<const ContainerShare*> on(const scheduler::DeviceUsage& device) const {
-    const auto found = by_device_.find(&device);
-    return found == by_device_.end() ? std::vector<const ContainerShare*>() : found->second;
-  }
-  std::size_t onNode(const std::string& node) const {
-    const auto found = by_node_.find(node);
-    return found == by_node_.end() ? 0 : found->second;
-  }
-
- private:
-  void add(const scheduler::AllocatedShare& share, std::map<std::string, std::size_t>& places) {
-    const auto pod = pods_.find(share.namespace_name + '/' + share.pod);
-    if (pod == pods_.end()) return;
-    const auto device = devices_.find(share.node + '/' + share.uuid);
-    const scheduler::DeviceUsage* on = device == devices_.end() ? nullptr : device->second;
-    const bool any = on != nullptr && on->by_plugin;
-    const std::vector<std::string>& names = pod->second->containers;
-    const bool named = !any && share.container < names.size();
-    const std::string container = any     ? "*"
-                                  : named ? names[share.container]
-                                          : "#" + std::to_string(share.container);
-    const std::string id = pod->first + '/' + container;
-    const auto [place, fresh] = places.try_emplace(id, shares_.size());
-    if (fresh) {
-      const std::vector<std::string>& images = pod->second->images;
-      const std::string image =
-          named && share.container < images.size() ? images[share.container] : std::string();
-      shares_.push_back(
-          {id, container, image, pod->second, useOf(*pod->second, container, ""), {}});
-    }
-    shares_[place->second].parts.push_back(
-        {&share, on, useOf(*pod->second, container, share.uuid)});
-  }
-
-  const ShareUse* useOf(const ClusterPodView& pod, const std::string& container,
-                        const std::string& device) const {
-    const auto found = use_.find({pod.namespace_name, pod.name, container, device});
-    return found == use_.end() ? nullptr : &found->second;
-  }
-
-  const std::map<ShareUseKey, ShareUse>& use_;
-  std::map<std::string, const scheduler::DeviceUsage*> devices_;
-  std::map<std::string, const ClusterPodView*> pods_;
-  std::vector<ContainerShare> shares_;
-  std::map<const scheduler::DeviceUsage*, std::vector<const ContainerShare*>> by_device_;
-  std::map<std::string, std::size_t> by_node_;
-};
-
 void put(Rows& rows, Row row) {
   std::string id(row.at("id").get_string());
   rows.insert_or_assign(std::move(id), std::move(row));
 }
 
-void addWaiting(const ClusterReading& reading, Rows& rows) {
+Rows waitingRows(const ClusterReading& reading) {
+  Rows rows;
   for (const ClusterPodView& pod : reading.pods)
     if (pod.state == ClusterPodState::kWaiting) put(rows, clusterWaitingRow(pod));
+  return rows;
 }
 
-const DeviceUse* useOf(const ClusterReading& reading, const scheduler::DeviceUsage& device) {
-  const auto found = reading.device_use.find(deviceId(device));
-  return found == reading.device_use.end() ? nullptr : &found->second;
+Rows eventRows(const ClusterReading& reading) {
+  Rows rows;
+  for (const ClusterEvent& event : reading.events) put(rows, clusterEventRow(event));
+  return rows;
+}
+
+// A row whose origin is the same in the known view is taken from there.
+template <typename Object>
+const SharedRow* knownRow(const ShareIndex& shares, const Object& object, const std::string& id,
+                          SharedRows ConsoleView::*list, const EarlierViews& earlier) {
+  if (earlier.known == nullptr || !shares.isSameIn(*earlier.known_origin, object)) return nullptr;
+  const SharedRows& rows = earlier.known->*list;
+  const auto found = rows.find(id);
+  return found == rows.end() ? nullptr : &found->second;
+}
+
+SharedRow rowIn(const ConsoleView* view, SharedRows ConsoleView::*list, const std::string& id) {
+  if (view == nullptr) return nullptr;
+  const auto found = (view->*list).find(id);
+  return found == (view->*list).end() ? nullptr : found->second;
+}
+
+void putShares(const ShareIndex& shares, const EarlierViews& earlier, ConsoleView& view) {
+  constexpr auto list = &ConsoleView::shares;
+  for (const ContainerShare& share : shares.all()) {
+    const SharedRow* known = knownRow(shares, share, share.id, list, earlier);
+    view.shares[share.id] = known != nullptr ? *known
+                                             : sharedRow(clusterShareRow(share),
+                                                         {rowIn(earlier.before, list, share.id)});
+  }
+}
+
+void putDevices(const ShareIndex& shares, const EarlierViews& earlier, ConsoleView& view) {
+  constexpr auto list = &ConsoleView::devices;
+  for (const scheduler::DeviceUsage& device : shares.reading().devices) {
+    const std::string id = deviceId(device);
+    const SharedRow* known = knownRow(shares, device, id, list, earlier);
+    view.devices[id] =
+        known != nullptr
+            ? *known
+            : sharedRow(clusterDeviceRow(device, shares.on(device), shares.useOf(device)),
+                        {rowIn(earlier.before, list, id)});
+  }
 }
 
 // None: of one of the devices it is not known.
-std::optional<std::uint64_t> usedOn(const ClusterReading& reading,
+std::optional<std::uint64_t> usedOn(const ShareIndex& shares,
                                     const std::vector<const scheduler::DeviceUsage*>& devices) {
   std::uint64_t sum = 0;
   for (const scheduler::DeviceUsage* device : devices) {
-    const DeviceUse* use = useOf(reading, *device);
+    const DeviceUse* use = shares.useOf(*device);
     if (use == nullptr || !use->memory_used) return std::nullopt;
     sum += *use->memory_used;
   }
   return devices.empty() ? std::nullopt : std::optional(sum);
 }
 
-void addNodes(const ClusterReading& reading, const ShareIndex& shares, Rows& rows) {
+Rows nodeRows(const ShareIndex& shares) {
+  const ClusterReading& reading = shares.reading();
+  Rows rows;
   std::map<std::string, std::vector<const scheduler::DeviceUsage*>> devices;
   for (const scheduler::DeviceUsage& device : reading.devices)
     devices[device.node].push_back(&device);
   for (const ClusterNode& node : reading.nodes) {
     const std::vector<const scheduler::DeviceUsage*>& own = devices[node.name];
-    put(rows, clusterNodeRow(node, own, shares.onNode(node.name), usedOn(reading, own)));
+    put(rows, clusterNodeRow(node, own, shares.onNode(node.name), usedOn(shares, own)));
   }
+  return rows;
 }
 
 }  // namespace
@@ -147,6 +125,12 @@ bool ClusterReading::known() const {
 }
 
 ConsoleView ClusterViewBuilder::build(const ClusterReading& reading, std::int64_t now_ms) {
+  return build(ShareIndex(reading), now_ms);
+}
+
+ConsoleView ClusterViewBuilder::build(const ShareIndex& shares, std::int64_t now_ms,
+                                      const EarlierViews& earlier) {
+  const ClusterReading& reading = shares.reading();
   ConsoleView view;
   bool current = reading.known();
   for (const ClusterCollection& one : reading.collections) {
@@ -163,19 +147,20 @@ ConsoleView ClusterViewBuilder::build(const ClusterReading& reading, std::int64_
   addAgents(reading.agents, now_ms, view);
   if (current || (data_ms_ == 0 && reading.known())) data_ms_ = now_ms;
   view.data_ms = data_ms_;
-  const ShareIndex shares(reading);
-  for (const scheduler::DeviceUsage& device : reading.devices)
-    put(view.devices, clusterDeviceRow(device, shares.on(device), useOf(reading, device)));
-  for (const ContainerShare& share : shares.all()) put(view.shares, clusterShareRow(share));
-  for (const ClusterEvent& event : reading.events) put(view.events, clusterEventRow(event));
-  addNodes(reading, shares, view.nodes);
-  addWaiting(reading, view.waiting);
-  view.workloads = workloadRows(reading, shares.all());
-  view.queues = queueRows(reading.queues);
-  view.pools = poolRows(reading);
-  view.teams = teamRows(reading, shares.all());
-  view.models = servedModelRows(shares.all());
-  view.overview = clusterOverviewRow(reading, view);
+  putDevices(shares, earlier, view);
+  putShares(shares, earlier, view);
+  const auto putList = [&](Rows rows, SharedRows ConsoleView::*list) {
+    putRows(std::move(rows), list, earlier, view);
+  };
+  putList(eventRows(reading), &ConsoleView::events);
+  putList(nodeRows(shares), &ConsoleView::nodes);
+  putList(waitingRows(reading), &ConsoleView::waiting);
+  putList(workloadRows(reading, shares.all()), &ConsoleView::workloads);
+  putList(queueRows(reading.queues), &ConsoleView::queues);
+  putList(poolRows(reading), &ConsoleView::pools);
+  putList(teamRows(reading, shares.all()), &ConsoleView::teams);
+  putList(servedModelRows(shares.all()), &ConsoleView::models);
+  putOverview(clusterOverviewRow(reading, view), earlier, view);
   return view;
 }
 

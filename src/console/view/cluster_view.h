@@ -7,13 +7,16 @@
 
 #include "console/cluster_source.h"
 #include "view/console_view.h"
+#include "view/share_index.h"
 
 namespace divvy::console {
 
 // Builds views from readings. Not thread-safe.
 class ClusterViewBuilder {
  public:
-  // Returns the view after `reading`, which was taken at `now_ms`.
+  // Returns the view after a reading, which was taken at `now_ms`.
+  ConsoleView build(const ShareIndex& shares, std::int64_t now_ms,
+                    const EarlierViews& earlier = {});
   ConsoleView build(const ClusterReading& reading, std::int64_t now_ms);
 
  private:

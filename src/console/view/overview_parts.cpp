@@ -11,7 +11,7 @@ namespace {
 
 namespace bj = boost::json;
 
-bj::object cellOf(const Row& device) {
+bj::object cellOf(const ListRow& device) {
   bj::object cell;
   for (const char* name :
        {"id", "node", "index", "model", "state", "memory_total_bytes", "memory_limits_bytes",
@@ -21,8 +21,8 @@ bj::object cellOf(const Row& device) {
 }
 
 // By node, then by index.
-bool isBefore(const Row* one, const Row* two) {
-  const auto key = [](const Row& row) {
+bool isBefore(const ListRow* one, const ListRow* two) {
+  const auto key = [](const ListRow& row) {
     return std::pair(std::string_view(row.at("node").get_string()),
                      row.at("index").to_number<std::uint64_t>());
   };
@@ -31,12 +31,12 @@ bool isBefore(const Row* one, const Row* two) {
 
 }  // namespace
 
-bj::array deviceCells(const Rows& devices) {
-  std::vector<const Row*> order;
-  for (const auto& [id, device] : devices) order.push_back(&device);
+bj::array deviceCells(const SharedRows& devices) {
+  std::vector<const ListRow*> order;
+  for (const auto& [id, device] : devices) order.push_back(device.get());
   std::sort(order.begin(), order.end(), isBefore);
   bj::array cells;
-  for (const Row* device : order) cells.push_back(cellOf(*device));
+  for (const ListRow* device : order) cells.push_back(cellOf(*device));
   return cells;
 }
 

@@ -11,7 +11,7 @@
 namespace divvy::console {
 
 // One cell for each device, by node, then by index.
-boost::json::array deviceCells(const Rows& devices);
+boost::json::array deviceCells(const SharedRows& devices);
 
 // Findings, the severest first.
 class Attention {

@@ -11,20 +11,35 @@ namespace {
 
 namespace bj = boost::json;
 
+// JSON of rows and of identifiers, with commas.
 struct Delta {
-  bj::array put;
-  bj::array drop;
+  std::string put, drop;
   bool empty() const { return put.empty() && drop.empty(); }
+  // It will not be sent: the rest of it need not be made.
+  bool isTooLarge() const { return put.size() + drop.size() > kMaxDelta; }
 };
 
-Delta deltaOf(const Rows& before, const Rows& after) {
+void add(std::string& list, const std::string& text) {
+  if (!list.empty()) list += ',';
+  list += text;
+}
+
+// Both lists ascend by identifier.
+Delta deltaOf(const SharedRows& before, const SharedRows& after) {
   Delta delta;
-  for (const auto& [id, row] : after) {
-    const auto old = before.find(id);
-    if (old == before.end() || old->second != row) delta.put.push_back(row);
-  }
-  for (const auto& [id, row] : before) {
-    if (!after.contains(id)) delta.drop.push_back(bj::value(id));
+  auto old = before.begin();
+  auto now = after.begin();
+  while ((old != before.end() || now != after.end()) && !delta.isTooLarge()) {
+    const bool gone = now == after.end() || (old != before.end() && old->first < now->first);
+    if (gone) {
+      add(delta.drop, jsonText(bj::value(old->first)));
+      ++old;
+      continue;
+    }
+    const bool there = old != before.end() && old->first == now->first;
+    if (!there || !same(old->second, now->second)) add(delta.put, now->second->text());
+    ++now;
+    if (there) ++old;
   }
   return delta;
 }
@@ -34,19 +49,20 @@ Delta deltaOf(const Rows& before, const Rows& after) {
 ViewChanges changesBetween(const ConsoleView& before, const ConsoleView& after) {
   ViewChanges changes;
   changes.from = before.number;
-  const auto send = [&](std::string_view topic, Delta delta) {
+  const auto send = [&](std::string_view topic, const Delta& delta) {
     if (delta.empty()) return;
-    std::string data = jsonText(bj::object{{"topic", topic},
-                                           {"data_time_ms", after.data_ms},
-                                           {"put", std::move(delta.put)},
-                                           {"drop", std::move(delta.drop)}});
-    if (data.size() > kMaxDelta)
+    if (delta.isTooLarge()) {
       changes.list.push_back({topic, true, jsonText(bj::object{{"topic", topic}})});
-    else
-      changes.list.push_back({topic, false, std::move(data)});
+      return;
+    }
+    changes.list.push_back({topic, false,
+                            "{\"topic\":\"" + std::string(topic) +
+                                "\",\"data_time_ms\":" + std::to_string(after.data_ms) +
+                                ",\"put\":[" + delta.put + "],\"drop\":[" + delta.drop + "]}"});
   };
-  if (before.overview != after.overview || before.data_ms != after.data_ms)
-    send("overview", {bj::array{after.overview}, {}});
+  if (after.overview != nullptr &&
+      (!same(before.overview, after.overview) || before.data_ms != after.data_ms))
+    send("overview", {after.overview->text(), {}});
   send("nodes", deltaOf(before.nodes, after.nodes));
   send("devices", deltaOf(before.devices, after.devices));
   send("shares", deltaOf(before.shares, after.shares));

@@ -27,14 +27,6 @@ std::vector<ClusterCollection> visibleCollections(const ClusterReading& reading)
   return visible;
 }
 
-// Devices by NODE/UUID.
-std::set<std::string> devicesOf(const std::vector<scheduler::AllocatedShare>& shares) {
-  std::set<std::string> devices;
-  for (const scheduler::AllocatedShare& share : shares)
-    devices.insert(share.node + '/' + share.uuid);
-  return devices;
-}
-
 // Reasons of queues name gangs, parent queues and nodes.
 constexpr const char* kHiddenReason = "its queue states a reason that your rights do not show";
 
@@ -108,30 +100,29 @@ void numberWaiting(ClusterReading& reading) {
   for (ClusterPodView* pod : waiting) pod->position = ++positions[pod->queue];
 }
 
-ClusterReading visiblePart(const ClusterReading& reading, const ViewerScope& scope) {
+ClusterReading visiblePart(const ReadingIndex& index, const ViewerScope& scope) {
+  const ClusterReading& reading = index.reading();
   if (scope.everything()) return reading;
   ClusterReading visible;
   visible.collections = visibleCollections(reading);
-  const auto seen = [&](const auto& one) { return scope.pods.contains(one.namespace_name); };
-  std::copy_if(reading.pods.begin(), reading.pods.end(), std::back_inserter(visible.pods), seen);
-  std::copy_if(reading.shares.begin(), reading.shares.end(), std::back_inserter(visible.shares),
-               seen);
-  std::copy_if(
-      reading.events.begin(), reading.events.end(), std::back_inserter(visible.events),
-      [&](const ClusterEvent& event) { return scope.events.contains(event.namespace_name); });
-  for (const auto& [key, use] : reading.share_use)
-    if (seen(key)) visible.share_use.emplace_hint(visible.share_use.end(), key, use);
+  visible.pods = index.pods(scope.pods);
+  visible.shares = index.shares(scope.pods);
+  visible.events = index.events(scope.events);
+  visible.share_use = index.shareUse(scope.pods);
   for (ClusterPodView& pod : visible.pods)
     if (pod.reason_of_queue && !scope.queues) pod.reason = kHiddenReason;
-  const std::set<std::string> own = devicesOf(visible.shares);
-  for (const scheduler::DeviceUsage& device : reading.devices)
-    if (scope.nodes || own.contains(deviceId(device))) visible.devices.push_back(device);
-  for (const auto& [id, use] : reading.device_use)
-    if (scope.nodes || own.contains(id)) visible.device_use.emplace(id, use);
   if (scope.nodes) {
+    visible.devices = reading.devices;
+    visible.device_use = reading.device_use;
     visible.nodes = reading.nodes;
     visible.agents = reading.agents;
     visible.agents.failure.clear();
+  } else {
+    visible.devices = index.devicesOf(visible.shares);
+    for (const scheduler::DeviceUsage& device : visible.devices) {
+      const auto use = reading.device_use.find(deviceId(device));
+      if (use != reading.device_use.end()) visible.device_use.insert(*use);
+    }
   }
   visible.queues = visibleQueues(reading, scope, visible.pods);
   visible.pools = visiblePools(reading, scope, visible.devices);

@@ -11,20 +11,21 @@
 
 #include "console/cluster_source.h"
 #include "console/viewer.h"
+#include "viewers/reading_index.h"
 
 namespace divvy::console {
 
 // Numbers the pods that wait, within their queue and from 1: by priority, then by age.
 void numberWaiting(ClusterReading& reading);
 
-// Returns the part of `reading` that a viewer of this scope may see:
+// Returns the part of a reading that a viewer of this scope may see:
 // - pods, shares and their use in its namespaces, Events in those of its Events;
 // - all nodes and devices, or else the devices that its pods are on. Amounts of other pods on them
 //   are sums without names;
 // - all queues, or else those that its pods name and its namespaces may use, without the namespaces
 //   and pods of others. Reasons that a queue states may name others: they become a fixed text.
 // Call numberWaiting() before: positions count pods that the viewer does not see.
-ClusterReading visiblePart(const ClusterReading& reading, const ViewerScope& scope);
+ClusterReading visiblePart(const ReadingIndex& index, const ViewerScope& scope);
 
 // Removes names that this scope does not show from an explanation (ClusterSource::explain()): of
 // nodes and other pods, and adds "limited"; of queues.

@@ -65,15 +65,29 @@ std::vector<Row> anyRows() {
   return rows;
 }
 
-std::vector<const Row*> pointersTo(const std::vector<Row>& rows) {
-  std::vector<const Row*> pointers;
-  for (const Row& row : rows) pointers.push_back(&row);
-  return pointers;
+SharedRows listOf(const std::vector<Row>& rows) {
+  SharedRows list;
+  for (const Row& row : rows)
+    list.emplace(row.at("id").get_string(), std::make_shared<const ListRow>(row));
+  return list;
 }
 
-std::vector<std::string> idsOf(const std::vector<Row>& rows) {
+Result<ListPage> pageOf(const std::vector<Row>& rows, const ListQuery& query,
+                        const ListKind& kind = kThings) {
+  const SharedRows list = listOf(rows);
+  return selectPage(orderedRows(list, query.order), kind, query);
+}
+
+std::vector<Row> itemsOf(const ListPage& page) {
+  std::vector<Row> items;
+  const bj::value parsed = bj::parse(page.items);
+  for (const bj::value& item : parsed.as_array()) items.push_back(item.as_object());
+  return items;
+}
+
+std::vector<std::string> idsOf(const ListPage& page) {
   std::vector<std::string> ids;
-  for (const Row& row : rows) ids.emplace_back(row.at("id").get_string());
+  for (const Row& row : itemsOf(page)) ids.emplace_back(row.at("id").get_string());
   return ids;
 }
 
@@ -96,12 +110,12 @@ std::vector<std::string> readPages(
     const std::function<void(std::vector<Row>&, const ListPage&)>& between = {}) {
   std::vector<std::string> ids;
   for (std::size_t page = 0; page < 200; ++page) {
-    const Result<ListPage> read = selectPage(pointersTo(rows), kThings, query);
+    const Result<ListPage> read = pageOf(rows, query);
     RC_ASSERT(read.has_value());
-    RC_ASSERT(read->items.size() <= query.limit);
-    for (const std::string& id : idsOf(read->items)) ids.push_back(id);
+    RC_ASSERT(read->count <= query.limit);
+    for (const std::string& id : idsOf(*read)) ids.push_back(id);
     if (read->next.empty()) return ids;
-    RC_ASSERT(!read->items.empty());
+    RC_ASSERT(read->count > 0);
     query.after = read->next;
     if (between) between(rows, *read);
   }
@@ -115,13 +129,13 @@ RC_GTEST_PROP(ListQuery, AnyRows_PagesHaveEachRowOnceInOrder, ()) {
   query.order = anyOrder();
   query.filters = anyFilters();
   query.limit = kMaxRows;
-  const Result<ListPage> whole = selectPage(pointersTo(rows), kThings, query);
+  const Result<ListPage> whole = pageOf(rows, query);
   RC_ASSERT(whole.has_value());
   RC_ASSERT(whole->next.empty());
-  RC_ASSERT(whole->total == whole->items.size());
+  RC_ASSERT(whole->total == whole->count);
   query.limit = *rc::gen::inRange<std::size_t>(1, 6);
   const std::vector<std::string> ids = readPages(rows, query);
-  RC_ASSERT(ids == idsOf(whole->items));
+  RC_ASSERT(ids == idsOf(*whole));
   RC_ASSERT(std::set<std::string>(ids.begin(), ids.end()).size() == ids.size());
 }
 
@@ -130,13 +144,14 @@ RC_GTEST_PROP(ListQuery, NoFilter_AllRowsNullLast, ()) {
   ListQuery query;
   query.order = *rc::gen::element<std::string>("key", "-key");
   query.limit = kMaxRows;
-  const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
+  const Result<ListPage> page = pageOf(rows, query);
   RC_ASSERT(page.has_value());
-  RC_ASSERT(page->items.size() == rows.size());
+  RC_ASSERT(page->count == rows.size());
   const bool descending = query.order.front() == '-';
   bool null_seen = false;
   const bj::value* before = nullptr;
-  for (const Row& row : page->items) {
+  const std::vector<Row> items = itemsOf(*page);
+  for (const Row& row : items) {
     const bj::value* key = row.if_contains("key");
     const bool null = key == nullptr || key->is_null();
     RC_ASSERT(null || !null_seen);
@@ -162,7 +177,7 @@ RC_GTEST_PROP(ListQuery, RowsComeAndGo_RowsThatStaySeenOnce, ()) {
   int begun = 0;
   const std::vector<std::string> ids =
       readPages(rows, query, [&](std::vector<Row>& now, const ListPage& page) {
-        const std::string last(page.items.back().at("id").get_string());
+        const std::string last(itemsOf(page).back().at("id").get_string());
         ended.insert(last);
         std::erase_if(now, [&](const Row& row) { return row.at("id").get_string() == last; });
         if (++begun > 5) return;
@@ -188,12 +203,12 @@ RC_GTEST_PROP(ListQuery, HostileCursor_RefusedOrPage, ()) {
       toBase64("[1e999,\"a\"]"), toBase64("[\"id\",1,\"r1\"]"), toBase64("[0,1,2,3]"),
       toBase64(std::string(4000, '[')), toBase64(bj::serialize(bj::array{key, "r3"})),
       toBase64(bj::serialize(bj::array{query.order, key, "r3"}))});
-  const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
+  const Result<ListPage> page = pageOf(rows, query);
   if (!page) {
     RC_ASSERT(page.error().code() == ErrorCode::kUsage);
     RC_ASSERT(page.error().message().starts_with("after: "));
   } else {
-    RC_ASSERT(page->items.size() <= rows.size());
+    RC_ASSERT(page->count <= rows.size());
   }
 }
 
@@ -207,13 +222,13 @@ TEST(ListQuery, CursorOfOtherOrder_Refused) {
   ListQuery query;
   query.order = "id";
   query.limit = 1;
-  query.after = selectPage(pointersTo(rows), kThings, query)->next;
+  query.after = pageOf(rows, query)->next;
   ASSERT_FALSE(query.after.empty());
-  EXPECT_TRUE(selectPage(pointersTo(rows), kThings, query));
+  EXPECT_TRUE(pageOf(rows, query));
   query.order = "key";
-  EXPECT_FALSE(selectPage(pointersTo(rows), kThings, query));
+  EXPECT_FALSE(pageOf(rows, query));
   query.order = "-id";
-  EXPECT_FALSE(selectPage(pointersTo(rows), kThings, query));
+  EXPECT_FALSE(pageOf(rows, query));
 }
 
 // A cursor is part of an address, and a header has at most 16 KiB.
@@ -227,13 +242,13 @@ TEST(ListQuery, LongKeys_CursorFitsAddress) {
     ListQuery query;
     query.order = order;
     query.limit = 1;
-    const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
+    const Result<ListPage> page = pageOf(rows, query);
     ASSERT_TRUE(page);
     EXPECT_LT(page->next.size(), 4096u) << order;
     query.after = page->next;
-    const Result<ListPage> second = selectPage(pointersTo(rows), kThings, query);
+    const Result<ListPage> second = pageOf(rows, query);
     ASSERT_TRUE(second) << order;
-    EXPECT_EQ(idsOf(second->items), std::vector<std::string>{"b"});
+    EXPECT_EQ(idsOf(*second), std::vector<std::string>{"b"});
   }
 }
 
@@ -242,9 +257,9 @@ TEST(ListQuery, Fields_OnlyThoseAndId) {
   ListQuery query;
   query.order = "id";
   query.fields = {"name"};
-  const Result<ListPage> page = selectPage(pointersTo(rows), kThings, query);
+  const Result<ListPage> page = pageOf(rows, query);
   ASSERT_TRUE(page);
-  EXPECT_EQ(page->items.front(), (Row{{"id", "a"}, {"name", "one"}}));
+  EXPECT_EQ(itemsOf(*page).front(), (Row{{"id", "a"}, {"name", "one"}}));
 }
 
 TEST(ListQuery, CursorBehindLastRow_EmptyPageWithTotal) {
@@ -252,11 +267,10 @@ TEST(ListQuery, CursorBehindLastRow_EmptyPageWithTotal) {
   ListQuery query;
   query.order = "id";
   query.limit = 1;
-  query.after = selectPage(pointersTo(rows), kThings, query)->next;
-  const std::vector<const Row*> first{&rows.front()};
-  const Result<ListPage> page = selectPage(first, kThings, query);
+  query.after = pageOf(rows, query)->next;
+  const Result<ListPage> page = pageOf({rows.front()}, query);
   ASSERT_TRUE(page);
-  EXPECT_TRUE(page->items.empty());
+  EXPECT_EQ(page->items, "[]");
   EXPECT_TRUE(page->next.empty());
   EXPECT_EQ(page->total, 1u);
 }
@@ -308,13 +322,10 @@ TEST(ReadListQuery, Times_OnlyOfListsThatHaveThem) {
   ASSERT_TRUE(query);
   std::vector<Row> rows;
   for (int ms = 1; ms <= 5; ++ms) rows.push_back(Row{{"id", std::to_string(ms)}, {"time_ms", ms}});
-  std::vector<const Row*> all;
-  for (const Row& row : rows) all.push_back(&row);
-  const Result<ListPage> page = selectPage(all, events, *query);
+  const Result<ListPage> page = pageOf(rows, *query, events);
   ASSERT_TRUE(page);
-  ASSERT_EQ(page->items.size(), 2u);
-  EXPECT_EQ(page->items[0].at("id").get_string(), "3");
-  EXPECT_EQ(page->items[1].at("id").get_string(), "2");
+  ASSERT_EQ(page->count, 2u);
+  EXPECT_EQ(idsOf(*page), (std::vector<std::string>{"3", "2"}));
 }
 TEST(ReadListQuery, LongUnknownWord_MessageShort) {
   const std::string longest(16'000, 'a');
@@ -345,7 +356,7 @@ TEST(ListQuery, FilterOfMember_OnlyThatMember) {
     ListQuery query;
     query.order = "id";
     query.filters = {filter};
-    return idsOf(selectPage(pointersTo(rows), kThings, query)->items);
+    return idsOf(*pageOf(rows, query));
   };
   EXPECT_EQ(found("key:1"), std::vector<std::string>{"b"});
   EXPECT_EQ(found("NAME:one"), std::vector<std::string>{}) << "no member NAME: free text";
@@ -368,7 +379,7 @@ TEST(ListQuery, ExactFilter_WholeTextOfMember) {
     ListQuery query;
     query.order = "id";
     query.filters = filters;
-    return idsOf(selectPage(pointersTo(rows), kThings, query)->items);
+    return idsOf(*pageOf(rows, query));
   };
   EXPECT_EQ(found({"name=serve"}), Ids{"a"});
   EXPECT_EQ(found({"name:serve"}), (Ids{"a", "b", "e"}));

@@ -36,21 +36,21 @@ ConsoleView viewOf(ClusterReading reading) {
 
 TEST(ClusterUse, AgentReports_SumsOverDevices) {
   const ConsoleView view = viewOf(withAgent());
-  EXPECT_EQ(view.devices.at(kFirst).at("memory_used_bytes"), gib(30).count);
-  EXPECT_EQ(view.devices.at(kFirst).at("utilisation_percent"), 60.0);
-  const Row& share = view.shares.at("ml/train-0/main");
+  EXPECT_EQ(view.devices.at(kFirst)->at("memory_used_bytes"), gib(30).count);
+  EXPECT_EQ(view.devices.at(kFirst)->at("utilisation_percent"), 60.0);
+  const ListRow& share = *view.shares.at("ml/train-0/main");
   EXPECT_EQ(share.at("used_bytes"), gib(30).count);
   EXPECT_EQ(share.at("swapped_bytes"), gib(2).count);
   EXPECT_EQ(share.at("usage_permille"), 500.0);
   EXPECT_EQ(share.at("idle_ms"), kIdleMs);
-  EXPECT_EQ(view.nodes.at("gpu-1").at("memory_used_bytes"), gib(80).count);
+  EXPECT_EQ(view.nodes.at("gpu-1")->at("memory_used_bytes"), gib(80).count);
 }
 
 TEST(ClusterUse, NodeWithoutAgent_NotKnown) {
   const ConsoleView view = viewOf(withAgent());
-  EXPECT_TRUE(view.nodes.at("gpu-2").at("memory_used_bytes").is_null());
-  EXPECT_TRUE(view.shares.at("ml/old/main").at("used_bytes").is_null());
-  EXPECT_TRUE(view.shares.at("lab/serve-1/main").at("used_bytes").is_null());
+  EXPECT_TRUE(view.nodes.at("gpu-2")->at("memory_used_bytes").is_null());
+  EXPECT_TRUE(view.shares.at("ml/old/main")->at("used_bytes").is_null());
+  EXPECT_TRUE(view.shares.at("lab/serve-1/main")->at("used_bytes").is_null());
 }
 
 TEST(ClusterUse, OneDeviceNotKnown_NoSumOfNodeAndShare) {
@@ -58,14 +58,14 @@ TEST(ClusterUse, OneDeviceNotKnown_NoSumOfNodeAndShare) {
   reading.device_use.erase(kSecond);
   reading.share_use.erase({"ml", "train-0", "main", "GPU-gpu-1-1"});
   const ConsoleView view = viewOf(reading);
-  EXPECT_TRUE(view.nodes.at("gpu-1").at("memory_used_bytes").is_null());
-  EXPECT_TRUE(view.shares.at("ml/train-0/main").at("used_bytes").is_null());
-  EXPECT_TRUE(view.shares.at("ml/train-0/main").at("usage_permille").is_null());
+  EXPECT_TRUE(view.nodes.at("gpu-1")->at("memory_used_bytes").is_null());
+  EXPECT_TRUE(view.shares.at("ml/train-0/main")->at("used_bytes").is_null());
+  EXPECT_TRUE(view.shares.at("ml/train-0/main")->at("usage_permille").is_null());
 }
 
 TEST(ClusterUse, Overview_SumsOfWhatIsKnown) {
   const ConsoleView view = viewOf(withAgent());
-  const bj::object& funnel = view.overview.at("funnel").as_object();
+  const bj::object& funnel = view.overview->at("funnel").as_object();
   EXPECT_EQ(funnel.at("memory").at("used_bytes"), gib(80).count);
   EXPECT_EQ(funnel.at("compute").at("used_percent"), 60.0);
   EXPECT_EQ(funnel.at("memory").at("idle_bytes"), gib(100).count);
@@ -81,7 +81,7 @@ TEST(ClusterUse, AgentsSilent_OneSourceAndFinding) {
   // Allocation is still up to date.
   EXPECT_EQ(view.data_ms, 1);
   bool found = false;
-  for (const bj::value& one : view.overview.at("attention").get_array())
+  for (const bj::value& one : view.overview->at("attention").get_array())
     found = found || one.at("code") == "agent-unreachable";
   EXPECT_TRUE(found);
 }

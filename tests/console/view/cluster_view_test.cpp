@@ -23,16 +23,16 @@ ConsoleView viewOf(ClusterReading reading) {
   return ClusterViewBuilder().build(reading, 1);
 }
 
-std::uint64_t sumOf(const Rows& rows, const char* member) {
+std::uint64_t sumOf(const SharedRows& rows, const char* member) {
   std::uint64_t sum = 0;
-  for (const auto& [id, row] : rows) sum += row.at(member).to_number<std::uint64_t>();
+  for (const auto& [id, row] : rows) sum += row->at(member).to_number<std::uint64_t>();
   return sum;
 }
 
 // In thousandths, so that sums are exact.
-std::int64_t milliOf(const Rows& rows, const char* member) {
+std::int64_t milliOf(const SharedRows& rows, const char* member) {
   double sum = 0;
-  for (const auto& [id, row] : rows) sum += row.at(member).to_number<double>();
+  for (const auto& [id, row] : rows) sum += row->at(member).to_number<double>();
   return static_cast<std::int64_t>(sum * 10 + 0.5);
 }
 
@@ -100,35 +100,35 @@ TEST(ClusterView, RandomReadings_SumsOfAllListsAgree) {
     const ConsoleView view = viewOf(reading);
     const std::uint64_t memory = sumOf(view.shares, "limit_bytes");
     const std::int64_t compute = milliOf(view.shares, "cores_percent");
-    for (const Rows* list :
+    for (const SharedRows* list :
          {&view.devices, &view.nodes, &view.pools, &view.teams, &view.workloads}) {
       EXPECT_EQ(sumOf(*list, "memory_limits_bytes"), memory) << "seed " << seed;
       EXPECT_EQ(milliOf(*list, "compute_requested_percent"), compute) << "seed " << seed;
     }
-    for (const Rows* list : {&view.nodes, &view.teams, &view.workloads})
+    for (const SharedRows* list : {&view.nodes, &view.teams, &view.workloads})
       EXPECT_EQ(sumOf(*list, "shares"), view.shares.size()) << "seed " << seed;
-    for (const Rows* list : {&view.teams, &view.workloads})
+    for (const SharedRows* list : {&view.teams, &view.workloads})
       EXPECT_EQ(sumOf(*list, "waiting"), view.waiting.size()) << "seed " << seed;
-    for (const Rows* list : {&view.nodes, &view.pools})
+    for (const SharedRows* list : {&view.nodes, &view.pools})
       EXPECT_EQ(sumOf(*list, "devices"), view.devices.size()) << "seed " << seed;
     EXPECT_EQ(sumOf(view.workloads, "pods"), reading.pods.size()) << "seed " << seed;
     for (const auto& [id, device] : view.devices) {
       std::uint64_t parts = 0;
-      for (const bj::value& part : device.at("parts").get_array()) {
+      for (const bj::value& part : device->at("parts").get_array()) {
         parts += part.at("limit_bytes").to_number<std::uint64_t>();
         EXPECT_TRUE(view.shares.contains(std::string_view(part.at("share").as_string())));
       }
-      EXPECT_EQ(parts, device.at("memory_limits_bytes")) << "seed " << seed << ' ' << id;
+      EXPECT_EQ(parts, device->at("memory_limits_bytes")) << "seed " << seed << ' ' << id;
     }
-    const bj::object& funnel = view.overview.at("funnel").get_object();
+    const bj::object& funnel = view.overview->at("funnel").get_object();
     EXPECT_EQ(funnel.at("memory").at("allocated_bytes"), memory) << "seed " << seed;
     EXPECT_EQ(funnel.at("devices"), view.devices.size());
-    EXPECT_EQ(view.overview.at("waiting").to_number<std::size_t>() +
-                  view.overview.at("never_fit").to_number<std::size_t>(),
+    EXPECT_EQ(view.overview->at("waiting").to_number<std::size_t>() +
+                  view.overview->at("never_fit").to_number<std::size_t>(),
               view.waiting.size())
         << "seed " << seed;
     std::size_t kinds = 0;
-    for (const auto& one : view.overview.at("waiting_kinds").get_object())
+    for (const auto& one : view.overview->at("waiting_kinds").get_object())
       kinds += one.value().to_number<std::size_t>();
     EXPECT_EQ(kinds, view.waiting.size()) << "seed " << seed;
   }
@@ -136,21 +136,21 @@ TEST(ClusterView, RandomReadings_SumsOfAllListsAgree) {
 
 TEST(ClusterView, TwoDevicesOfOneContainer_OneRow) {
   const ConsoleView view = viewOf(sampleCluster());
-  const Row& main = view.shares.at("ml/train-0/main");
+  const ListRow& main = *view.shares.at("ml/train-0/main");
   ASSERT_EQ(main.at("devices").as_array().size(), 2u);
   EXPECT_EQ(main.at("limit_bytes"), gib(100).count);
   EXPECT_DOUBLE_EQ(main.at("cores_percent").as_double(), 125);
   EXPECT_EQ(main.at("image"), "train:2");
-  EXPECT_EQ(view.shares.at("ml/train-0/side").at("image"), "side:3");
+  EXPECT_EQ(view.shares.at("ml/train-0/side")->at("image"), "side:3");
   EXPECT_EQ(view.shares.size(), 4u);
-  EXPECT_EQ(view.nodes.at("gpu-1").at("shares"), 3);
+  EXPECT_EQ(view.nodes.at("gpu-1")->at("shares"), 3);
 }
 
 TEST(ClusterView, DeviceOfPlugin_ContainerIsStar) {
   ClusterReading reading = sampleCluster();
   reading.devices[0].by_plugin = true;
   const ConsoleView view = viewOf(reading);
-  const Row& share = view.shares.at("lab/serve-1/*");
+  const ListRow& share = *view.shares.at("lab/serve-1/*");
   EXPECT_EQ(share.at("container"), "*");
   EXPECT_TRUE(share.at("image").is_null());
   EXPECT_FALSE(view.shares.contains("lab/serve-1/main"));
@@ -160,16 +160,16 @@ TEST(ClusterView, DeviceGone_ShareStays) {
   ClusterReading reading = sampleCluster();
   reading.devices.erase(reading.devices.begin());
   const ConsoleView view = viewOf(reading);
-  EXPECT_TRUE(view.shares.at("lab/serve-1/main").at("devices").at(0).at("model").is_null());
-  EXPECT_EQ(view.shares.at("lab/serve-1/main").at("limit_bytes"), gib(40).count);
-  EXPECT_EQ(view.workloads.at("lab/Deployment/serve").at("shares"), 1);
+  EXPECT_TRUE(view.shares.at("lab/serve-1/main")->at("devices").at(0).at("model").is_null());
+  EXPECT_EQ(view.shares.at("lab/serve-1/main")->at("limit_bytes"), gib(40).count);
+  EXPECT_EQ(view.workloads.at("lab/Deployment/serve")->at("shares"), 1);
 }
 
 TEST(ClusterView, UnknownContainer_ShareStays) {
   ClusterReading reading = sampleCluster();
   reading.shares[0].container = 7;
   const ConsoleView view = viewOf(reading);
-  EXPECT_TRUE(view.shares.at("lab/serve-1/#7").at("image").is_null());
+  EXPECT_TRUE(view.shares.at("lab/serve-1/#7")->at("image").is_null());
 }
 
 TEST(ClusterView, ShareOfUnknownPod_LeftOut) {
@@ -186,7 +186,7 @@ TEST(ClusterView, Positions_PerQueueByPriorityThenAge) {
                   waitingPod("a", "q", 0, 20)};
   const ConsoleView view = viewOf(reading);
   const auto position = [&](const char* name) {
-    return view.waiting.at(std::string("lab/") + name).at("position").to_number<int>();
+    return view.waiting.at(std::string("lab/") + name)->at("position").to_number<int>();
   };
   EXPECT_EQ(position("high"), 1);
   EXPECT_EQ(position("old"), 2);
@@ -202,8 +202,8 @@ TEST(ClusterView, ExtremePriorities_InOrder) {
   ClusterReading reading;
   reading.pods = {waitingPod("low", "q", -2'147'483'648), waitingPod("high", "q", 2'000'001'000)};
   const ConsoleView view = viewOf(reading);
-  EXPECT_EQ(view.waiting.at("lab/high").at("position"), 1);
-  EXPECT_EQ(view.waiting.at("lab/low").at("position"), 2);
+  EXPECT_EQ(view.waiting.at("lab/high")->at("position"), 1);
+  EXPECT_EQ(view.waiting.at("lab/low")->at("position"), 2);
 }
 
 TEST(ClusterView, Known_NodesAndPodsRead) {
@@ -252,7 +252,7 @@ TEST(ClusterView, NothingKnown_NoDataTime) {
 // ---- overview ----
 
 TEST(ClusterOverview, Sample_CountsAndUnknownCounts) {
-  const Row overview = viewOf(sampleCluster()).overview;
+  const Row overview = viewOf(sampleCluster()).overview->members();
   EXPECT_EQ(overview.at("nodes"), 2);
   EXPECT_EQ(overview.at("waiting"), 1);
   EXPECT_EQ(overview.at("never_fit"), 1);
@@ -289,7 +289,7 @@ TEST(ClusterOverview, EachFault_NamedWithLink) {
   reading.nodes[1] = {"gpu-2", ClusterNodeState::kUnreadable, "bad annotation"};
   reading.devices[3].healthy = false;
   reading.queues[0].status.fault = "its parent is missing";
-  const Row overview = viewOf(reading).overview;
+  const Row overview = viewOf(reading).overview->members();
   EXPECT_EQ(codesOf(overview),
             (std::multiset<std::string>{
                 "collection-unreadable", "collection-unreadable", "device-faulty", "never-fits",
@@ -314,7 +314,7 @@ TEST(ClusterOverview, PodAndSuccessorOfSameName_NoNegativeCount) {
   pod.waiting = WaitingKind::kNeverFits;
   reading.pods = {pod, pod};
   const ConsoleView view = viewOf(reading);
-  EXPECT_EQ(view.overview.at("waiting"), 0);
+  EXPECT_EQ(view.overview->at("waiting"), 0);
   EXPECT_EQ(view.waiting.size(), 1u);
 }
 
@@ -323,8 +323,8 @@ TEST(ClusterOverview, CordonedNode_NoFinding) {
   reading.nodes[0] = {"gpu-1", ClusterNodeState::kCordoned, "kubectl cordon"};
   reading.pods.clear();
   const ConsoleView view = viewOf(reading);
-  EXPECT_TRUE(codesOf(view.overview).empty());
-  EXPECT_EQ(view.nodes.at("gpu-1").at("state"), "cordoned");
+  EXPECT_TRUE(codesOf(view.overview->members()).empty());
+  EXPECT_EQ(view.nodes.at("gpu-1")->at("state"), "cordoned");
 }
 
 }  // namespace

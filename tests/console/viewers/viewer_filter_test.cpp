@@ -74,11 +74,12 @@ ClusterReading secretCluster() {
 
 // Every byte that a viewer of this scope can be answered.
 std::string bytesOf(const ClusterReading& reading, const ViewerScope& scope) {
-  const ConsoleView view = ClusterViewBuilder().build(visiblePart(reading, scope), 1);
-  std::string text = bj::serialize(view.overview);
-  for (const Rows* rows : {&view.nodes, &view.devices, &view.shares, &view.waiting, &view.events,
-                           &view.workloads, &view.queues, &view.pools, &view.teams, &view.models})
-    for (const auto& [id, row] : *rows) text += id + bj::serialize(row) + '\n';
+  const ConsoleView view = ClusterViewBuilder().build(visiblePart(ReadingIndex(reading), scope), 1);
+  std::string text = view.overview->text();
+  for (const SharedRows* rows :
+       {&view.nodes, &view.devices, &view.shares, &view.waiting, &view.events, &view.workloads,
+        &view.queues, &view.pools, &view.teams, &view.models})
+    for (const auto& [id, row] : *rows) text += id + row->text() + '\n';
   for (const SourceState& source : view.sources) text += bj::serialize(source.row());
   return text;
 }
@@ -143,18 +144,20 @@ TEST(VisiblePart, Everything_SameAsTheWhole) {
 TEST(VisiblePart, SharedDevice_AmountsOfOthersWithoutNames) {
   ViewerScope scope;
   scope.pods.names = {"lab"};
-  const ConsoleView view = ClusterViewBuilder().build(visiblePart(secretCluster(), scope), 1);
+  const ConsoleView view =
+      ClusterViewBuilder().build(visiblePart(ReadingIndex(secretCluster()), scope), 1);
   ASSERT_EQ(view.devices.size(), 2u);
-  const Row& shared = view.devices.at("node-all/GPU-node-all-0");
+  const ListRow& shared = *view.devices.at("node-all/GPU-node-all-0");
   EXPECT_EQ(shared.at("memory_limits_bytes"), gib(15).count);
   EXPECT_EQ(shared.at("tenants"), 3);
   EXPECT_EQ(shared.at("parts").as_array().size(), 1u);
-  EXPECT_EQ(view.overview.at("funnel").at("devices"), 2);
+  EXPECT_EQ(view.overview->at("funnel").at("devices"), 2);
   EXPECT_TRUE(view.nodes.empty());
 }
 
 TEST(VisiblePart, Nothing_Empty) {
-  const ConsoleView view = ClusterViewBuilder().build(visiblePart(secretCluster(), {}), 1);
+  const ConsoleView view =
+      ClusterViewBuilder().build(visiblePart(ReadingIndex(secretCluster()), {}), 1);
   EXPECT_TRUE(view.devices.empty() && view.shares.empty() && view.nodes.empty() &&
               view.waiting.empty() && view.events.empty() && view.queues.empty() &&
               view.pools.empty() && view.teams.empty() && view.models.empty());
@@ -173,10 +176,10 @@ TEST(NumberWaiting, Positions_CountPodsThatAreHidden) {
   numberWaiting(reading);
   ViewerScope scope;
   scope.pods.names = {"lab"};
-  const ConsoleView view = ClusterViewBuilder().build(visiblePart(reading, scope), 1);
+  const ConsoleView view = ClusterViewBuilder().build(visiblePart(ReadingIndex(reading), scope), 1);
   ASSERT_EQ(view.waiting.size(), 2u);
-  EXPECT_EQ(view.waiting.at("lab/p2").at("position"), 1);
-  EXPECT_EQ(view.waiting.at("lab/p0").at("position"), 2);
+  EXPECT_EQ(view.waiting.at("lab/p2")->at("position"), 1);
+  EXPECT_EQ(view.waiting.at("lab/p0")->at("position"), 2);
 }
 
 TEST(VisibleExplanation, WaitingPod_NoNodesAndNoOtherPods) {

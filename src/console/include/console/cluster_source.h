@@ -65,6 +65,7 @@ struct ClusterPodView {
   unsigned devices = 0;          // number of devices that it requests; 0: not known
   // In its queue, from 1. The console counts it; sources leave it 0.
   unsigned position = 0;
+  friend bool operator==(const ClusterPodView&, const ClusterPodView&) = default;
 };
 
 // A set of devices that only some namespaces may use.
@@ -83,11 +84,13 @@ struct ClusterEvent {
 struct DeviceUse {
   std::optional<std::uint64_t> memory_used;  // by all processes
   std::optional<double> utilisation_percent;
+  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };
 struct ShareUse {
   std::optional<std::uint64_t> memory_used, memory_resident, memory_swapped;
   std::optional<double> usage_permille;  // of the device
   std::optional<std::uint64_t> idle_ms;  // of the share on all of its devices
+  friend bool operator==(const ShareUse&, const ShareUse&) = default;
 };
 struct ShareUseKey {
   std::string namespace_name, pod, container;

@@ -24,6 +24,7 @@ struct DeviceUsage {
   std::uint32_t tenants = 0;
   bool cordoned = false;   // the device or its node accepts no new shares
   bool by_plugin = false;  // the vendor plugin chooses the device; the cache only counts
+  friend bool operator==(const DeviceUsage&, const DeviceUsage&) = default;
 };
 
 // The share of one device that one container of a pod holds.
@@ -32,6 +33,7 @@ struct AllocatedShare {
   std::size_t container = 0;  // init containers first
   Bytes memory;
   engine::Compute compute;
+  friend bool operator==(const AllocatedShare&, const AllocatedShare&) = default;
 };
 
 // A limit of a ResourceQuota and its use, in the units of the resource.
