@@ -136,7 +136,7 @@ TEST(PoolPlacement, NumaStrictUnmet_SummaryNamesNuma) {
   ask.gpus = 2;
   const Decision decision = place(ask, fourCards());
   ASSERT_FALSE(decision.fits());
-  EXPECT_EQ(decision.summary, "needs 2 devices of one NUMA node, 0 will do");
+  EXPECT_EQ(decision.summary, "needs 2 devices of one NUMA node, 0 fit");
   EXPECT_TRUE(decision.refusals.empty());
   const std::vector<std::string> others = fixes(ask, fourCards(), {});
   EXPECT_NE(std::find(others.begin(), others.end(), "--device-policy numa"), others.end());

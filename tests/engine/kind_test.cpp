@@ -39,7 +39,7 @@ TEST_F(Kinds, RequestOfOneKind_DevicesOfThatKindOnly) {
   ASSERT_TRUE(refused);
   ASSERT_FALSE(refused->fits());
   const NodeRefusal& node = refused->refusals.at(0);
-  EXPECT_EQ(text(node), "container 0 needs 1 devices of kind Ascend910B4, 0 will do");
+  EXPECT_EQ(text(node), "container 0 needs 1 device of kind Ascend910B4, 0 fit");
   EXPECT_EQ(node.kind, kAscend);
   ASSERT_EQ(node.devices.size(), 5u);
   EXPECT_EQ(node.devices[0].why, DeviceWhy::kKind);

@@ -85,11 +85,11 @@ TEST_F(RequestPlacementTest, NvidiaShares_PlacedByTime) {
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "3000"}}), "NVIDIA-0 3000Mi 0");
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}}), "NVIDIA-1 40960Mi 1000");
   EXPECT_EQ(placed({{"huawei.com/Ascend910A", "1"}}),
-            "no: container 0 needs 1 devices of kind Ascend910A, 0 will do; another kind of device "
+            "no: container 0 needs 1 device of kind Ascend910A, 0 fit; another kind of device "
             "was asked for; another kind of device was asked for");
   EXPECT_EQ(placed({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "1"}},
                    {{"nvidia.com/use-gputype", "V100"}}),
-            "no: container 0 needs 1 devices of kind NVIDIA, 0 will do; another model was asked "
+            "no: container 0 needs 1 device of kind NVIDIA, 0 fit; another model was asked "
             "for; another model was asked for");
 }
 

@@ -26,7 +26,8 @@ Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
   if (!nvml && !node.simulated()) {
     return Error{nvml.error().code(),
                  nvml.error().message() +
-                     "; install the NVIDIA driver, or share a simulated card with --sim h100"};
+                     "; install the NVIDIA driver, or share a simulated card (divvy run --sim h100, "
+                     "divvy agent --node sim-h100)"};
   }
   return nvml;
 }

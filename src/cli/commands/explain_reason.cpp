@@ -63,8 +63,10 @@ std::string loosened(std::string_view text) {
 // `text`: in the form of `form`.
 std::vector<Reason> reasonsAs(const std::string& text, std::string (*form)(std::string_view)) {
   std::vector<Reason> found;
+  // A text that is a code may also be the words of another reason.
   for (const Reason& reason : reasons())
-    if (form(reason.code) == text) return {reason};
+    if (form(reason.code) == text || form(reason.words) == text) found.push_back(reason);
+  if (!found.empty()) return found;
   if (text.size() < kShortest) return found;
   for (const Reason& reason : reasons()) {
     const std::string words = form(reason.words);

@@ -161,7 +161,7 @@ void checkHami(const ClusterFacts& facts, FindingBuilder& sink) {
          webhook
              ? "its webhook also assigns pods with devices to its scheduler: the result is random"
              : "its components and Divvy's write the same annotations",
-         "migrate by docs/reference/hami-compatibility.md; then: helm uninstall hami"});
+         "migrate by docs/guides/migration.md; then: helm uninstall hami"});
   if (facts.rivals_listed) return sink.skip(facts.rivals_listed->message());
   sink.ok("not found");
 }

@@ -120,6 +120,17 @@ std::string text(const DeviceRefusal& refusal) {
   return "";
 }
 
+namespace {
+
+// "container 0 needs 2 devices of one NUMA node, 1 fits"
+std::string ofContainer(const NodeRefusal& refusal, const std::string& which) {
+  return "container " + std::to_string(refusal.container) + " needs " +
+         std::to_string(refusal.needed) + (refusal.needed == 1 ? " device" : " devices") + which +
+         ", " + std::to_string(refusal.available) + (refusal.available == 1 ? " fits" : " fit");
+}
+
+}  // namespace
+
 std::string text(const NodeRefusal& refusal) {
   const std::string needed = std::to_string(refusal.needed);
   const std::string available = std::to_string(refusal.available);
@@ -133,21 +144,15 @@ std::string text(const NodeRefusal& refusal) {
     case NodeWhy::kTooFew:
       return "needs " + needed + " devices, has " + available;
     case NodeWhy::kDevices:
-      return "container " + std::to_string(refusal.container) + " needs " + needed + " devices" +
-             (refusal.kind.empty() ? "" : " of kind " + refusal.kind.text) + ", " + available +
-             " will do";
+      return ofContainer(refusal, refusal.kind.empty() ? "" : " of kind " + refusal.kind.text);
     case NodeWhy::kBlocks:
-      return "container " + std::to_string(refusal.container) + " needs " + needed +
-             " devices, all of those that are taken together; " + available + " will do";
+      return ofContainer(refusal, " of a block that is allocated as one");
     case NodeWhy::kRow:
-      return "container " + std::to_string(refusal.container) + " needs a run of " + needed +
-             " neighbouring devices, " + available + " will do";
+      return ofContainer(refusal, " that are neighbours");
     case NodeWhy::kNuma:
-      return "container " + std::to_string(refusal.container) + " needs " + needed +
-             " devices of one NUMA node, " + available + " will do";
+      return ofContainer(refusal, " of one NUMA node");
     case NodeWhy::kLinks:
-      return "container " + std::to_string(refusal.container) + " needs " + needed +
-             " devices with direct links to each other, " + available + " will do";
+      return ofContainer(refusal, " with direct links to each other");
     case NodeWhy::kNic:
       return "has no NIC of the name that was asked for";
     case NodeWhy::kTogether:

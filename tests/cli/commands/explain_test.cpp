@@ -158,6 +158,15 @@ TEST(ExplainReason, Code_ShowsItsRow) {
   EXPECT_NE(row.out.find("  do:    request less"), std::string::npos) << row.out;
 }
 
+// "cordoned" is the code of a device, and the words of a node.
+TEST(ExplainReason, CodeThatIsAlsoWords_ShowsBoth) {
+  Sandbox sandbox;
+  const Outcome both = sandbox.divvy({"explain", "reason", "cordoned"});
+  ASSERT_EQ(both.code(), 0) << both.err;
+  EXPECT_NE(both.out.find("cordoned (Refused devices)"), std::string::npos) << both.out;
+  EXPECT_NE(both.out.find("node-cordoned (Refused nodes)"), std::string::npos) << both.out;
+}
+
 TEST(ExplainReason, PartOfMessage_FindsItsCode) {
   Sandbox sandbox;
   const std::string event =

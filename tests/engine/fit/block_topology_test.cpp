@@ -40,7 +40,7 @@ TEST(BlockTopology, ModulesOfTwo_TakenEntirely) {
   EXPECT_EQ(placesOf(engine.place(some::request("b", 4, 1000), Instant{1})), "0 1 4 5");
   const auto odd = engine.explain(some::request("c", 1, 1000));
   EXPECT_EQ(text(odd->refusals.at(0)),
-            "container 0 needs 1 devices, all of those that are taken together; 0 will do");
+            "container 0 needs 1 device of a block that is allocated as one, 0 fit");
   EXPECT_EQ(odd->refusals[0].why, NodeWhy::kBlocks);
 }
 
@@ -55,7 +55,7 @@ TEST(BlockTopology, Runs_BeginAtAllowedPlaces) {
   ASSERT_FALSE(refused->fits());
   EXPECT_EQ(refused->refusals.at(0).why, NodeWhy::kRow);
   EXPECT_EQ(text(refused->refusals[0]),
-            "container 0 needs a run of 3 neighbouring devices, 1 will do");
+            "container 0 needs 3 devices that are neighbours, 1 fits");
   const auto remedies = engine.remedies(some::request("d", 3, 1000), NodeName("n"));
   ASSERT_EQ(remedies->size(), 1u);
   EXPECT_EQ(text((*remedies)[0]), "ask for 1 instead of 3 devices in container 0");

@@ -183,7 +183,7 @@ TEST(Topology, IslandsAmongManyDevices_BestIslandTaken) {
   ASSERT_EQ(why->refusals.size(), 1u);
   EXPECT_EQ(why->refusals[0].why, NodeWhy::kLinks);
   EXPECT_EQ(text(why->refusals[0]),
-            "container 0 needs 16 devices with direct links to each other, 8 will do");
+            "container 0 needs 16 devices with direct links to each other, 8 fit");
   request.shape.containers[0].devices.count = 7;
   EXPECT_EQ(islandsOf(request), (std::map<unsigned, unsigned>{{5, 7}}));
 }

@@ -52,6 +52,12 @@ export function otherGates({ gates }: Explanation): string[] {
   return (gates ?? []).filter((name) => name !== "divvy.dev/queued");
 }
 
+// A node that has too few devices says how many; its devices say why.
+function reasonOf(node: NodeReason): string {
+  const said = new Set((node.devices ?? []).map((device) => device.why ?? "").filter((why) => why !== ""));
+  return [node.why ?? "", [...said].sort().join("; ")].filter((text) => text !== "").join(": ");
+}
+
 // Nodes that fit come first, then the most frequent reasons. Each node counts once, by its own reason; the counted
 // reasons are used where no node is listed.
 export function groupReasons({ nodes, reasons }: Explanation): ReasonGroup[] {
@@ -60,7 +66,7 @@ export function groupReasons({ nodes, reasons }: Explanation): ReasonGroup[] {
   for (const node of nodes ?? []) {
     if (seen.has(node.node)) continue;
     seen.add(node.node);
-    const why = node.fits ? "" : (node.why ?? "");
+    const why = node.fits ? "" : reasonOf(node);
     const key = node.fits ? "fits" : `${node.said_by ?? ""}:${why}`;
     const group = groups.get(key) ?? { why, saidBy: node.said_by ?? "", count: 0, nodes: [] };
     group.count += 1;

@@ -20,6 +20,13 @@ test("groupReasons.EqualReasons_ShareAGroup", () => {
   assert.deepEqual(groups[1]?.nodes.map((node) => node.node), ["a", "d"]);
 });
 
+test("groupReasons.TooFewDevices_ReasonsOfDevicesNamed", () => {
+  const tooFew = "container 0 needs 1 device, 0 fit";
+  const node = (name: string, ...whys: string[]) => ({ node: name, fits: false, why: tooFew, devices: whys.map((why, at) => ({ uuid: String(at), why })) });
+  const groups = groupReasons({ pod: "x/y", nodes: [node("a", "too large", "too large"), node("b", "cordoned", "too large"), node("c", "too large")] });
+  assert.deepEqual(groups.map(({ why, count }) => [why, count]), [[`${tooFew}: too large`, 2], [`${tooFew}: cordoned; too large`, 1]]);
+});
+
 test("groupReasons.ReasonWithoutNodes_KeepsItsNumber", () => {
   const [group] = groupReasons({ pod: "x/y", reasons: { "no agent": 5000, none: 0 } });
   assert.deepEqual(group, { why: "no agent", saidBy: "", count: 5000, nodes: [] });
