@@ -20,8 +20,9 @@ struct Reason {
 const std::vector<Reason>& reasons();
 
 // Returns the reasons with that code, or with words that `text` contains or is a part of, because
-// people see whole messages. Ignores case, and blanks count as hyphens. If the text is a code
-// or the words of some, only those are returned. The code of the release before stands for the present one.
+// people see whole messages. Ignores case, and blanks count as hyphens. If the text is a code or
+// the words of some, only those are returned. The code of the release before stands for the present
+// one.
 std::vector<Reason> reasonsFor(std::string_view text);
 
 }  // namespace divvy::cli
