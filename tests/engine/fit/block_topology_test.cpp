@@ -54,8 +54,7 @@ TEST(BlockTopology, Runs_BeginAtAllowedPlaces) {
   const auto refused = engine.explain(some::request("d", 3, 1000));
   ASSERT_FALSE(refused->fits());
   EXPECT_EQ(refused->refusals.at(0).why, NodeWhy::kRow);
-  EXPECT_EQ(text(refused->refusals[0]),
-            "container 0 needs 3 devices that are neighbours, 1 fits");
+  EXPECT_EQ(text(refused->refusals[0]), "container 0 needs 3 devices that are neighbours, 1 fits");
   const auto remedies = engine.remedies(some::request("d", 3, 1000), NodeName("n"));
   ASSERT_EQ(remedies->size(), 1u);
   EXPECT_EQ(text((*remedies)[0]), "ask for 1 instead of 3 devices in container 0");
