@@ -114,7 +114,7 @@ ViewerLogin::Effects ApiService::loginEffects() {
     groups_.endSession(cookie, reason);
   };
   effects.drop_streams = [this](const Session& session) { groups_.dropStreams(session.cookie); };
-  effects.namespaces = [this] { return views_->namespaces; };
+  effects.namespaces = [this] { return present_.views->namespaces; };
   return effects;
 }
 
@@ -129,7 +129,6 @@ ApiService::ApiService(boost::asio::any_io_executor executor, const ApiParts& pa
             return sessions_.find(cookie, steadyMs()) != nullptr;
           },
           nothing_),
-      views_(std::make_shared<const ViewSet>()),
       login_(parts.reviews == nullptr
                  ? nullptr
                  : std::make_unique<ViewerLogin>(
@@ -153,12 +152,12 @@ std::shared_ptr<const ConsoleView> ApiService::viewOf(const Session& session) {
 }
 
 void ApiService::publish(std::shared_ptr<const ViewSet> views) {
-  views_ = std::move(views);
-  orders_.clear();
-  questions_.setView(views_->whole);
+  present_.views = std::move(views);
+  present_.orders.clear();
+  questions_.setView(present_.views->whole);
   // Of agents, those that do not answer are shown, too.
-  has_view_ = parts_.cluster == nullptr || views_->whole->data_ms != 0;
-  groups_.publish(*views_);
+  has_view_ = parts_.cluster == nullptr || present_.views->whole->data_ms != 0;
+  groups_.publish(*present_.views);
   if (login_ != nullptr) login_->published();
 }
 
@@ -239,7 +238,7 @@ http::Answer ApiService::listAnswer(const http::Query& query, const Session& ses
   const Result<ListQuery> asked = readListQuery(list.kind, wordsOf(query));
   if (!asked) return errorAnswer(asked.error());
   const Result<ListPage> page =
-      selectPage(orders_.of(held, list.rows, asked->order), list.kind, *asked);
+      selectPage(present_.orders.of(held, list.rows, asked->order), list.kind, *asked);
   if (!page) return errorAnswer(page.error());
   bj::object rest{{"total", page->total},
                   {"next", page->next.empty() ? bj::value(nullptr) : bj::value(page->next)}};
@@ -331,9 +330,9 @@ http::Answer ApiService::sessionAnswer(const http::Query&, const Session& sessio
 
 std::string ApiService::placeName() const {
   if (!parts_.options.place.empty()) return parts_.options.place;
-  return views_->whole == nullptr || views_->whole->sources.empty()
+  return present_.views->whole == nullptr || present_.views->whole->sources.empty()
              ? std::string()
-             : views_->whole->sources.front().node;
+             : present_.views->whole->sources.front().node;
 }
 
 http::Answer ApiService::overviewAnswer(const http::Query&, const Session& session) {

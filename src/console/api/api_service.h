@@ -74,8 +74,12 @@ class ApiService {
   RequestGuard guard_;
   const std::shared_ptr<const ConsoleView> nothing_;
   ViewerGroups groups_;
-  std::shared_ptr<const ViewSet> views_;
-  OrderCache orders_;
+  // What viewers are answered from.
+  struct Present {
+    std::shared_ptr<const ViewSet> views = std::make_shared<const ViewSet>();
+    OrderCache orders;
+  };
+  Present present_;
   std::unique_ptr<ViewerLogin> login_;  // null: sessions are opened by a link
   Admission admission_;
   QuestionService questions_;
