@@ -121,6 +121,13 @@ class Reasons(unittest.TestCase):
         self.assertEqual([name for name, text in self.said.items() if not text], ["node-devices"],
                          "of a node without devices that will do, what most of them say is told")
 
+    def test_codes_of_refusals_are_in_the_order_of_their_enumerations(self):
+        codes = (ROOT / "src/engine/refusal/reason_codes.cpp").read_text()
+        header = (ROOT / "src/engine/include/engine/refusal.h").read_text()
+        for enum, name, prefix in (("DeviceWhy", "kDeviceCodes", ""), ("NodeWhy", "kNodeCodes", "node-")):
+            listed = re.search(rf"{name}\{{(.*?)\}};", codes, re.DOTALL).group(1)
+            self.assertEqual(re.findall(r'"([^"]+)"', listed), [prefix + code(one) for one in members(header, enum)])
+
     def test_each_reason_has_a_row_and_each_row_is_of_one(self):
         by_hand = [name for name in self.rows if name.startswith(("start-", "admit-"))]
         self.assertEqual(sorted(self.rows), sorted([*self.said, *by_hand]))
