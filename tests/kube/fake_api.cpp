@@ -100,7 +100,8 @@ asio::awaitable<void> FakeApi::Impl::accept(std::shared_ptr<Impl> self) {
   for (;;) {
     const auto socket = std::make_shared<tcp::socket>(self->executor);
     auto [fault] = co_await self->acceptor.async_accept(*socket, kNoThrow);
-    if (fault) co_return;
+    // A connection that was accepted while the server ended would be served for ever.
+    if (fault || !self->acceptor.is_open()) co_return;
     boost::system::error_code ignored;
     socket->set_option(tcp::no_delay(true), ignored);
     self->sockets.push_back(socket);
