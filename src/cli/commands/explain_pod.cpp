@@ -1,7 +1,10 @@
 // `divvy explain pod`: the result of a pod for each node of a cluster, and changes that would fit.
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
@@ -34,25 +37,45 @@ std::string modelOf(const Cluster& cluster, const std::string& node, const std::
   return "";
 }
 
-void printDevices(const Cluster& cluster, const scheduler::NodeVerdict& verdict, Table* table) {
-  if (!verdict.refusal) return;
-  for (const engine::DeviceRefusal& one : verdict.refusal->devices)
-    table->add(
-        {"  " + one.uuid.text, modelOf(cluster, verdict.node, one.uuid.text), engine::text(one)});
+// Devices of one model with the same result share a line.
+void addDevices(const Cluster& cluster, const scheduler::NodeVerdict& verdict, bool each,
+                Table& table) {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<std::size_t> counts;
+  for (const engine::DeviceRefusal& one : verdict.refusal->devices) {
+    std::vector<std::string> line{"  " + one.uuid.text,
+                                  modelOf(cluster, verdict.node, one.uuid.text),
+                                  std::string(engine::codeOf(one.why)), engine::text(one)};
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto& other) {
+      return !each && std::equal(line.begin() + 1, line.end(), other.begin() + 1);
+    });
+    if (same == lines.end()) {
+      lines.push_back(std::move(line));
+      counts.push_back(1);
+    } else {
+      ++counts[static_cast<std::size_t>(same - lines.begin())];
+    }
+  }
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    if (counts[at] > 1) lines[at].front() = "  " + std::to_string(counts[at]) + " devices";
+    table.add(lines[at]);
+  }
 }
 
 void printNodes(const Cluster& cluster, const PodDecision& decision, const Output& output) {
   const bool all = output.wide || decision.nodes.size() <= kMaxNodes;
   std::map<std::string, std::size_t> same;
   for (const scheduler::NodeVerdict& one : decision.nodes) ++same[one.why];
-  Table table({"NODE", "MODEL", "VERDICT"});
+  Table table({"NODE", "MODEL", "CODE", "VERDICT"});
   for (const scheduler::NodeVerdict& one : decision.nodes) {
     const std::size_t count = std::exchange(same[one.why], 0);
     if (!all && count == 0) continue;
     const std::string others =
         all || count == 1 ? "" : " (and " + std::to_string(count - 1) + " others)";
-    table.add({one.node + others, "", one.fits ? "fits" : one.why});
-    printDevices(cluster, one, &table);
+    table.add({one.node + others, "",
+               one.refusal ? std::string(engine::codeOf(one.refusal->why)) : "",
+               one.fits ? "fits" : one.why});
+    if (one.refusal) addDevices(cluster, one, output.wide, table);
   }
   std::printf("\n%s", table.text(output.headers, 0).c_str());
 }

@@ -1,6 +1,9 @@
 #include "kubernetes/pod_decision.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -44,6 +47,19 @@ Result<void> evaluateNodes(const Cluster& cluster, const engine::Request& reques
   decision->nodes = std::move(*said);
   decision->fixes = scheduler::nearestFixes(decision->nodes);
   return {};
+}
+
+// A node has the devices free, and the pod does not fit there for another reason, such as a quota.
+void addRefusals(std::initializer_list<const scheduler::Reasons*> refusals, PodDecision& decision) {
+  std::map<std::string_view, std::string> texts;
+  for (const scheduler::Reasons* one : refusals)
+    for (const auto& [node, why] : *one) texts.try_emplace(node, why.text());
+  for (scheduler::NodeVerdict& one : decision.nodes) {
+    const auto refused = texts.find(one.node);
+    if (!one.fits || refused == texts.end()) continue;
+    one.fits = false;
+    one.why = refused->second;
+  }
 }
 
 std::string percentText(engine::Compute compute) {
@@ -90,6 +106,7 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
   const Result<void> said =
       nodes ? evaluateNodes(cluster, **request, asked, &decision) : Result<void>();
   if (!said) return said.error();
+  addRefusals({&choice->why, &choice->never}, decision);
   Result<scheduler::Victims> ends =
       cluster.forecast().whoEnds(pod.pod, cluster.nodesToClear(pod.object));
   if (!ends) return ends.error();

@@ -57,11 +57,13 @@ json::value jsonOf(const scheduler::NodeVerdict& verdict) {
   json::object node{{"node", verdict.node}, {"fits", verdict.fits}};
   if (verdict.fits) return node;
   node["why"] = verdict.why;
+  if (verdict.refusal) node["code"] = engine::codeOf(verdict.refusal->why);
   json::array devices;
   if (verdict.refusal)
     for (const engine::DeviceRefusal& one : verdict.refusal->devices)
       devices.push_back(json::object{{"uuid", one.uuid.text},
                                      {"why", engine::text(one)},
+                                     {"code", engine::codeOf(one.why)},
                                      {"needed", one.needed},
                                      {"available", one.available}});
   node["devices"] = std::move(devices);

@@ -125,7 +125,29 @@ TEST_F(ConsoleClusterTest, NoRoom_ReasonsAndStateAsBefore) {
   EXPECT_EQ(answer.at("fits"), false);
   EXPECT_FALSE(answer.at("reasons").as_object().empty());
   ASSERT_EQ(answer.at("nodes").as_array().size(), 1u);
-  EXPECT_EQ(answer.at("nodes").at(0).at("node"), "n");
+  const json::value& node = answer.at("nodes").at(0);
+  EXPECT_EQ(node.at("node"), "n");
+  EXPECT_EQ(node.at("code"), "node-devices");
+  EXPECT_EQ(node.at("devices").at(0).at("code"), "memory");
+}
+
+// The devices are free: the quota is the reason, at each node.
+TEST_F(ConsoleClusterTest, QuotaRefuses_NodesDoNotFit) {
+  api_.set("/api/v1/nodes/n", gpuNode("n", 1));
+  api_.set(
+      "/api/v1/namespaces/lab/resourcequotas/q",
+      json::object{
+          {"metadata", json::object{{"name", "q"}, {"namespace", "lab"}, {"uid", "q"}}},
+          {"spec", json::object{{"hard", json::object{{"limits.nvidia.com/gpumem", "1000"}}}}}});
+  set("p", gpuPod("p"));
+  start(1);
+  const json::object answer = explained("p");
+  EXPECT_EQ(answer.at("fits"), false);
+  ASSERT_EQ(answer.at("nodes").as_array().size(), 1u);
+  const json::value& node = answer.at("nodes").at(0);
+  EXPECT_EQ(node.at("fits"), false);
+  const std::string why(node.at("why").as_string());
+  EXPECT_NE(why.find("quota"), std::string::npos) << why;
 }
 
 TEST_F(ConsoleClusterTest, GangMember_StateAsBefore) {

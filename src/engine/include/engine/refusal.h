@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/model.h"
@@ -87,5 +88,9 @@ struct NodeRefusal {
 // For display: "needs 4 GiB, 2 GiB free".
 std::string text(const DeviceRefusal& refusal);
 std::string text(const NodeRefusal& refusal);
+
+// Returns the code in docs/operations/troubleshooting.md: "too-large", "node-cpu".
+std::string_view codeOf(DeviceWhy why);
+std::string_view codeOf(NodeWhy why);
 
 }  // namespace divvy::engine
