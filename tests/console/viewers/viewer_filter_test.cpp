@@ -74,7 +74,12 @@ ClusterReading secretCluster() {
 
 // Every byte that a viewer of this scope can be answered.
 std::string bytesOf(const ClusterReading& reading, const ViewerScope& scope) {
-  const ConsoleView view = ClusterViewBuilder().build(visiblePart(ReadingIndex(reading), scope), 1);
+  // As a console does, with rows of the whole view.
+  const ShareIndex index(reading);
+  const ConsoleView whole = ClusterViewBuilder().build(index, 1);
+  const ClusterReading part = visiblePart(ReadingIndex(reading), scope);
+  const ConsoleView view =
+      ClusterViewBuilder().build(ShareIndex(part), 1, {nullptr, &whole, &whole, &index});
   std::string text = view.overview->text();
   for (const SharedRows* rows :
        {&view.nodes, &view.devices, &view.shares, &view.waiting, &view.events, &view.workloads,
