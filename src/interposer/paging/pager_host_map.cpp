@@ -32,19 +32,22 @@ struct ByAccessClass {
 };
 
 // Returns the bytes of hot chunks that are used at the host and for which there is space. The limit
-// is `for_used` for chunks in use, and the smaller `for_warm` for others.
+// is `for_used` for chunks in use, and the smaller `for_warm` for others. Takes the chunks in the
+// order of the table: a launch may change their ranks meanwhile, and an order by rank would miss
+// the chunks that became hotter.
 std::uint64_t hotAtHost(unsigned device, std::uint64_t for_used, std::uint64_t for_warm) {
   std::uint64_t sum = 0;
-  EvictionOrder hottest(device, EvictionOrder::kHottest, bitOf(ChunkState::kHost));
-  for (std::uint32_t number = hottest.next(); number != ChunkTable::kNone;
-       number = hottest.next()) {
-    const Chunk& chunk = runtime().chunks.chunk(number);
-    const AccessClass warmth = runtime().last_use.warmth(chunk);
-    if (warmth == AccessClass::kCold) break;
-    const std::uint64_t most = warmth == AccessClass::kUsed ? for_used : for_warm;
-    if (!runtime().last_use.isHot(chunk) || sum + chunk.bytes > most) continue;
-    sum += chunk.bytes;
-  }
+  const auto add = [&](AccessClass warmth, std::uint64_t most) {
+    runtime().chunks.forEachOn(device, [&](std::uint32_t, Chunk& chunk) {
+      const AccessRecency& uses = runtime().last_use;
+      const bool counts = chunk.now() == ChunkState::kHost && uses.warmth(chunk) == warmth &&
+                          uses.isHot(chunk) && sum + chunk.bytes <= most;
+      if (counts) sum += chunk.bytes;
+      return true;
+    });
+  };
+  add(AccessClass::kUsed, for_used);
+  add(AccessClass::kWarm, for_warm);
   return sum;
 }
 
