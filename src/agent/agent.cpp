@@ -119,6 +119,11 @@ class Agent {
           [this] { return device_plugin_ ? device_plugin_->unready() : std::string(); });
     if (exporter_) server_.setLatenessSource([this] { return exporter_->lateMs(); });
     tenants_.notifier().onEvent([this](EventView event) { events_.add(std::move(event)); });
+    tenants_.notifier().onEnd([this](const Tenant& tenant) {
+      if (!tenant.pages) return;
+      const TenantView last = takeMemoryView(tenant, tenants_, inventory_);
+      for (EventView& event : event_watch_.detectEnd(last)) events_.add(std::move(event));
+    });
   }
 
   // Must be called before run(). After an error unknown tenants may be alive, so cleanUp() must not
@@ -208,7 +213,7 @@ class Agent {
     // The process that uses the port may end.
     if (exporter_ && !exporter_->listening())
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
-    if (exporter_) exporter_->tick(looked, nowMs());
+    if (exporter_) exporter_->tick(looked, event_watch_.refusedAllocations(), nowMs());
     idle_.poll();
     if (device_plugin_) device_plugin_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();

@@ -99,23 +99,26 @@ void EventDetector::detectMemoryEvents(const TenantView& tenant, const Snapshot&
   past->out = false;
 }
 
-void EventDetector::detectRefusals(const TenantView& tenant, PreviousSample* past,
+void EventDetector::detectRefusals(const TenantView& tenant, const PreviousSample& past,
                                    std::vector<EventView>* events) {
-  if (tenant.refused > past->refused)
-    events->push_back(of(tenant, "refused",
-                         times(tenant.refused - past->refused, "time") + ": beyond its limit of " +
-                             formatBytes({limitOf(tenant)})));
-  if (tenant.refused_short > past->refused_short)
+  if (tenant.refused > past.refused) {
+    const std::uint64_t more = tenant.refused - past.refused;
+    refused_ += more;
     events->push_back(
         of(tenant, "refused",
-           times(tenant.refused_short - past->refused_short, "allocation") +
+           times(more, "time") + ": beyond its limit of " + formatBytes({limitOf(tenant)})));
+  }
+  if (tenant.refused_short > past.refused_short)
+    events->push_back(
+        of(tenant, "refused",
+           times(tenant.refused_short - past.refused_short, "allocation") +
                " within its limit: the device is short of memory that is never swapped"));
-  if (tenant.pressure_waits > past->waits)
+  if (tenant.pressure_waits > past.waits)
     events->push_back(of(tenant, "waited",
-                         times(tenant.pressure_waits - past->waits, "allocation") +
+                         times(tenant.pressure_waits - past.waits, "allocation") +
                              " waited up to " + spanWord(tenant.pressure_wait_ms) +
                              ": the device is short of memory that is never swapped"));
-  if (tenant.refusal != past->refusal && !tenant.refusal.empty())
+  if (tenant.refusal != past.refusal && !tenant.refusal.empty())
     events->push_back(of(tenant, tenant.refusal.starts_with("the host") ? "host-short" : "kept",
                          "could not release memory on request: " + tenant.refusal));
 }
@@ -125,7 +128,7 @@ std::vector<EventView> EventDetector::detect(const Snapshot& node, std::uint64_t
   std::map<std::string, PreviousSample> fresh;
   for (const TenantView& tenant : node.tenants) {
     PreviousSample& past = fresh[tenant.id] = tenants_[tenant.id];
-    if (past.seen || looked_) detectRefusals(tenant, &past, &events);
+    if (past.seen || looked_) detectRefusals(tenant, past, &events);
     detectMemoryEvents(tenant, node, now_ms, &past, &events);
     past.refused = tenant.refused;
     past.refused_short = tenant.refused_short;
@@ -145,6 +148,15 @@ std::vector<EventView> EventDetector::detect(const Snapshot& node, std::uint64_t
       events.push_back(std::move(event));
     }
   }
+  return events;
+}
+
+std::vector<EventView> EventDetector::detectEnd(const TenantView& last) {
+  std::vector<EventView> events;
+  const auto past = tenants_.find(last.id);
+  const bool seen = past != tenants_.end();
+  if (seen || looked_) detectRefusals(last, seen ? past->second : PreviousSample{}, &events);
+  if (seen) tenants_.erase(past);
   return events;
 }
 

@@ -16,6 +16,13 @@ class EventDetector {
   // Returns the events since the last call. Only the memory fields of `node` are used. Tenants of
   // the first call have no past: an earlier agent reported the values of their counters.
   std::vector<EventView> detect(const Snapshot& node, std::uint64_t now_ms);
+  // Returns the events of a tenant that ends now: refusals since the last call. `last` is its final
+  // view, which no later call has.
+  std::vector<EventView> detectEnd(const TenantView& last);
+
+  // Returns the number of allocations that were refused because they exceed their tenant's limit,
+  // as far as they were detected: of all tenants, and of those that have ended.
+  std::uint64_t refusedAllocations() const { return refused_; }
 
  private:
   struct PreviousSample {
@@ -34,11 +41,12 @@ class EventDetector {
   static void detectMemoryEvents(const TenantView& tenant, const Snapshot& node,
                                  std::uint64_t now_ms, PreviousSample* past,
                                  std::vector<EventView>* events);
-  static void detectRefusals(const TenantView& tenant, PreviousSample* past,
-                             std::vector<EventView>* events);
+  void detectRefusals(const TenantView& tenant, const PreviousSample& past,
+                      std::vector<EventView>* events);
 
   std::map<std::string, PreviousSample> tenants_;
   std::map<unsigned, bool> thrash_;
+  std::uint64_t refused_ = 0;
   bool looked_ = false;
 };
 

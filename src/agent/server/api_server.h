@@ -113,5 +113,8 @@ Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
                       const WaitQueue& queue, const IdleReaper& idle);
 // The part of the state that events are derived from: cheap enough for every second.
 Snapshot takeMemorySnapshot(const TenantManager& tenants, const Inventory& inventory);
+// One tenant of it. Its pages must be readable.
+TenantView takeMemoryView(const Tenant& tenant, const TenantManager& tenants,
+                          const Inventory& inventory);
 
 }  // namespace divvy::agent

@@ -329,6 +329,31 @@ Snapshot takeSnapshot(const Node& node, const PlacementOptions& placing,
   return snapshot;
 }
 
+TenantView takeMemoryView(const Tenant& tenant, const TenantManager& tenants,
+                          const Inventory& inventory) {
+  TenantView view;
+  view.id = tenant.record.id;
+  view.name = tenant.record.name;
+  view.pressure_wait_ms = tenant.record.pressure_wait_ms;
+  const ReportPtr report = reportOf(tenant);
+  if (report) view.refused = report->refusals;
+  const std::map<std::string, TenantUse> uses =
+      report ? useOf(tenant, *report) : std::map<std::string, TenantUse>();
+  for (const ShareRecord& share : tenant.record.shares) {
+    ShareView& shown = view.shares.emplace_back();
+    const auto use = uses.find(share.uuid);
+    const Device* device = inventory.deviceOf(share.uuid);
+    if (device != nullptr) shown.device = device->info.index;
+    shown.limit = share.limit.count;
+    if (use != uses.end()) shown.used = use->second.inside.count;
+  }
+  showSwap(tenant, tenants.memory().host_map, view);
+  const std::optional<arbiter::TenantStats> figures = tenants.compute().figures(tenant);
+  if (figures) showCompute(*figures, view);
+  if (figures) showMemory(figures->memory, view);
+  return view;
+}
+
 Snapshot takeMemorySnapshot(const TenantManager& tenants, const Inventory& inventory) {
   Snapshot snapshot;
   for (const Device& device : inventory.devices()) {
@@ -338,29 +363,8 @@ Snapshot takeMemorySnapshot(const TenantManager& tenants, const Inventory& inven
         tenants.overcommit().residency(view.index);
     if (figures) showResidency(*figures, view);
   }
-  for (const auto& [id, tenant] : tenants.all()) {
-    if (!tenant->pages) continue;
-    TenantView& view = snapshot.tenants.emplace_back();
-    view.id = id;
-    view.name = tenant->record.name;
-    view.pressure_wait_ms = tenant->record.pressure_wait_ms;
-    const ReportPtr report = reportOf(*tenant);
-    if (report) view.refused = report->refusals;
-    const std::map<std::string, TenantUse> uses =
-        report ? useOf(*tenant, *report) : std::map<std::string, TenantUse>();
-    for (const ShareRecord& share : tenant->record.shares) {
-      ShareView& shown = view.shares.emplace_back();
-      const auto use = uses.find(share.uuid);
-      const Device* device = inventory.deviceOf(share.uuid);
-      if (device != nullptr) shown.device = device->info.index;
-      shown.limit = share.limit.count;
-      if (use != uses.end()) shown.used = use->second.inside.count;
-    }
-    showSwap(*tenant, tenants.memory().host_map, view);
-    const std::optional<arbiter::TenantStats> figures = tenants.compute().figures(*tenant);
-    if (figures) showCompute(*figures, view);
-    if (figures) showMemory(figures->memory, view);
-  }
+  for (const auto& [id, tenant] : tenants.all())
+    if (tenant->pages) snapshot.tenants.push_back(takeMemoryView(*tenant, tenants, inventory));
   return snapshot;
 }
 

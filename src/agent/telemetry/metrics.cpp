@@ -231,6 +231,7 @@ constexpr const char* kFaults = "divvy_device_xid_errors_total";
 constexpr const char* kTenantInfo = "divvy_tenant_info";
 constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
+constexpr const char* kRefused = "divvy_allocations_refused_total";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
 constexpr const char* kHostPromised = "divvy_host_swap_committed_bytes";
 constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
@@ -242,6 +243,9 @@ struct Stated {
 constexpr Stated kStated[] = {
     {kNodeInfo, "gauge", "Always 1; labels: kind of node, driver version"},
     {kQueued, "gauge", "Requests of divvy run that wait for capacity"},
+    {kRefused, "counter",
+     "Allocations refused, because they exceed their tenant's limit, of all tenants and of ended "
+     "ones, since this agent started"},
     {kHostReserve, "gauge", "Host memory for swapped-out device memory, in bytes"},
     {kHostPromised, "gauge", "Part of that host memory that tenants may need, in bytes"},
     {kLate, "histogram", "Delay of due work on the agent's event loop in seconds"},
@@ -264,11 +268,14 @@ void begin(Exposition* out, const char* name) {
     if (std::string_view(one.name) == name) out->family(one.name, one.type, one.help);
 }
 
-void node(Exposition* out, const Snapshot& snapshot) {
+void node(Exposition* out, const MetricsInput& all) {
+  const Snapshot& snapshot = all.snapshot;
   begin(out, kNodeInfo);
   out->sample({{"kind", snapshot.node}, {"driver", snapshot.driver}}, std::uint64_t{1});
   begin(out, kQueued);
   out->sample({}, std::uint64_t{snapshot.queue.size()});
+  begin(out, kRefused);
+  out->sample({}, all.refused);
   begin(out, kHostReserve);
   out->sample({}, snapshot.host_reserve);
   begin(out, kHostPromised);
@@ -397,7 +404,7 @@ void row(std::string* text, const char* name, const char* type, const char* help
 
 std::string exposition(const MetricsInput& all, const metrics::FurtherNames& further) {
   Exposition out(further.deprecated);
-  node(&out, all.snapshot);
+  node(&out, all);
   loop(&out, all);
   cards(&out, all);
   tenants(&out, all);

@@ -32,8 +32,9 @@ class Exporter {
   bool listening() const { return server_ != nullptr; }
   // The largest lateness of the loop in the last minute, in ms; -1: no listener, so not measured.
   std::int64_t lateMs() const;
-  // Call once a second, with the state of the tenants at that time.
-  void tick(const Snapshot& looked, std::uint64_t now_ms);
+  // Call once a second, with the state of the tenants at that time. `refused`: allocations refused
+  // because of a limit, of all tenants, since the agent started.
+  void tick(const Snapshot& looked, std::uint64_t refused, std::uint64_t now_ms);
 
  private:
   asio::awaitable<http::Answer> answer();
@@ -47,6 +48,7 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   UsageAccounting accounts_;
+  std::uint64_t refused_ = 0;
   RateLimit made_{{4, 40}};  // metrics texts, for all peers together
   std::string kept_;         // the last text
   metrics::Lateness lateness_;

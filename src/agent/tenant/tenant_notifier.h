@@ -11,6 +11,8 @@
 
 namespace divvy::agent {
 
+struct Tenant;
+
 // Only on the agent's one thread. The inventory must outlive the notifier.
 class TenantNotifier {
  public:
@@ -21,6 +23,12 @@ class TenantNotifier {
   // Sets the receiver of events. Events before this call are dropped.
   using EventSink = std::function<void(EventView)>;
   void onEvent(EventSink sink) { sink_ = std::move(sink); }
+  // Sets what runs before a tenant is removed, while its pages can be read.
+  using EndSink = std::function<void(const Tenant&)>;
+  void onEnd(EndSink sink) { end_sink_ = std::move(sink); }
+  void end(const Tenant& tenant) const {
+    if (end_sink_) end_sink_(tenant);
+  }
   // Emits an event that belongs to no tenant, as of a request that was refused.
   void emit(EventView event) const;
   // Emits the tenant's event. Sets its device if the tenant has exactly one.
@@ -33,6 +41,7 @@ class TenantNotifier {
   const Inventory& inventory_;
   std::function<void()> changed_;
   EventSink sink_;
+  EndSink end_sink_;
 };
 
 }  // namespace divvy::agent

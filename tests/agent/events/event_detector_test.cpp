@@ -112,6 +112,24 @@ TEST_F(EventDetectorTest, FirstLook_EarlierCountsIgnored) {
   EXPECT_EQ(watch_.detect(node_, 2000).size(), 1u);
 }
 
+TEST_F(EventDetectorTest, TenantEnds_RefusalsSinceLastLookReported) {
+  web().refused = 5;
+  EXPECT_TRUE(watch_.detectEnd(web()).empty()) << "before the first look: not known since when";
+  EXPECT_EQ(only("", 1), "");
+  web().refused = 6;
+  EXPECT_EQ(only("refused", 2), "1 time: beyond its limit of 4 GiB");
+  web().refused = 9;
+  const std::vector<EventView> last = watch_.detectEnd(web());
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].kind, "refused");
+  EXPECT_EQ(last[0].tenant, "id-web");
+  EXPECT_EQ(last[0].reason, "3 times: beyond its limit of 4 GiB");
+  TenantView brief = tenantOf("brief");
+  brief.refused = 2;
+  EXPECT_EQ(watch_.detectEnd(brief).size(), 1u) << "began and ended between two looks";
+  EXPECT_EQ(watch_.refusedAllocations(), 6u);
+}
+
 TEST_F(EventDetectorTest, ThrashRisk_EventOfDevice) {
   DeviceView device;
   device.index = 3;

@@ -146,12 +146,14 @@ MetricsInput distinct() {
   all.bills["t"][0] = {44.5, 45.5};
   all.late.add(0.25);
   all.latest = 46.5;
+  all.refused = 47;
   return all;
 }
 
 TEST(AgentMetrics, DistinctFigures_EachFamilyHasItsOwn) {
   const std::map<std::string, double> wanted{{"divvy_node_info", 1},
                                              {"divvy_queued_requests", 2},
+                                             {"divvy_allocations_refused_total", 47},
                                              {"divvy_host_swap_bytes", 3},
                                              {"divvy_host_swap_committed_bytes", 4},
                                              {"divvy_agent_loop_lateness_max_seconds", 46.5},

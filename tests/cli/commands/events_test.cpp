@@ -89,6 +89,27 @@ TEST(Events, GrantsAndChanges_ListedWithReasonAndCaller) {
                                         HasSubstr("reason=\"memory 4 GiB to 6 GiB")));
 }
 
+// Regression: the agent read the tenant's counters once a second only, and a tenant that ended in
+// between left no event of its refusals.
+TEST(Events, TenantEndsRightAfterRefusal_RefusalListed) {
+  Sandbox sandbox;
+  const std::string program = tenantProgram() + " 4294967296 4294967297 </dev/null";
+  for (unsigned turn = 0; turn < 5; ++turn) {
+    const Outcome run = sandbox.divvy(
+        {"run", "--sim", "h100", "--memory", "1Gi", "--name", "short", "--", "sh", "-c", program});
+    ASSERT_THAT(run.out, HasSubstr("refused 4294967297")) << run.err;
+  }
+  ASSERT_TRUE(sandbox.tenantCount(0));
+  unsigned refused = 0;
+  for (const Said& one : eventsOf(sandbox)) {
+    if (one.kind != "refused") continue;
+    EXPECT_EQ(one.name, "short");
+    EXPECT_THAT(one.reason, EndsWith("beyond its limit of 1 GiB"));
+    refused += one.reason.starts_with("2 times") ? 2 : 1;
+  }
+  EXPECT_EQ(refused, 10u) << "each once";
+}
+
 // Regression: a misspelt name was answered with nothing, as if nothing had happened.
 TEST(Events, UnknownName_SaidToHaveNone) {
   Sandbox sandbox;
