@@ -227,7 +227,7 @@ TEST_F(Kubectl, ExplainOfModelRequest_ModelNamed) {
   const std::string file = folder / "web.yaml";
   writeDeployment(file, "1");
   const Outcome refused = kubectl({"explain", "-f", file, "-s", server.url()});
-  EXPECT_EQ(refused.code(), 1) << refused.err;
+  EXPECT_EQ(refused.code(), 3) << refused.err;
   EXPECT_NE(refused.out.find("selects models by use.divvy.dev/model: H200\n"), std::string::npos)
       << refused.out;
   EXPECT_EQ(refused.out.find("its scheduler is"), std::string::npos) << refused.out;

@@ -10,7 +10,8 @@ bj::object write(const ExplainReply& reply) {
                                  {"uuid", verdict.uuid},
                                  {"model", clean(verdict.model)},
                                  {"given", verdict.given},
-                                 {"refusal", clean(verdict.refusal)}});
+                                 {"refusal", clean(verdict.refusal)},
+                                 {"code", clean(verdict.code)}});
   }
   bj::object object{{"fits", reply.fits},
                     {"impossible", reply.impossible},
@@ -41,6 +42,7 @@ void read(Reader& reader, ExplainReply& out) {
     item.text("model", verdict.model);
     item.flag("given", verdict.given);
     item.text("refusal", verdict.refusal);
+    item.text("code", verdict.code);
   });
   reader.texts("fixes", out.fixes);
   reader.each("victims", [&](Reader& item) {

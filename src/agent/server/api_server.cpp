@@ -360,11 +360,14 @@ Reply ApiServer::explained(ExplainRequest request) const {
                      {},
                      {}};
   for (const Card& card : cards)
-    reply.devices.push_back({card.index, card.uuid, card.model, false, ""});
+    reply.devices.push_back({card.index, card.uuid, card.model, false, "", ""});
   for (DeviceVerdictView& device : reply.devices) {
     for (const PlacedShare& share : decision.shares) device.given |= share.index == device.device;
-    for (const Refusal& refusal : decision.refusals)
-      if (refusal.index == device.device) device.refusal = refusal.text();
+    for (const Refusal& refusal : decision.refusals) {
+      if (refusal.index != device.device) continue;
+      device.refusal = refusal.text();
+      device.code = engine::codeOf(refusal.why);
+    }
   }
   if (decision.fits()) return reply;
   reply.fixes = fixes(run.ask, cards, host_reserve, placing_);

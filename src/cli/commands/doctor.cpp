@@ -178,7 +178,7 @@ int examine(const DoctorOptions& options) {
     const Result<void> written = writeFor(options, examined);
     if (!written) return fail(written.error());
   }
-  return doctor::countOf(report.findings, doctor::FindingState::kFault) == 0 ? 0 : 3;
+  return doctor::countOf(report.findings, doctor::FindingState::kFault) == 0 ? 0 : kNegativeResult;
 }
 
 }  // namespace divvy::cli

@@ -62,9 +62,9 @@ void print(const agent::ExplainReply& reply, const ExplainOptions& options) {
   std::printf("%s\n", verdictOf(reply).c_str());
   if (reply.waiting != 0)
     std::printf("%u in the queue: with --wait they go first, by priority\n", reply.waiting);
-  Table table({"DEVICE>", "MODEL", "VERDICT"});
+  Table table({"DEVICE>", "MODEL", "CODE", "VERDICT"});
   for (const agent::DeviceVerdictView& device : reply.devices)
-    table.add({std::to_string(device.device), device.model, wordsOf(device)});
+    table.add({std::to_string(device.device), device.model, device.code, wordsOf(device)});
   std::printf("\n%s", table.text(options.output.headers, 0).c_str());
   if (!reply.fixes.empty()) std::printf("\nwould fit now, each alone:\n");
   for (const std::string& fix : reply.fixes) std::printf("  %s\n", fix.c_str());
@@ -79,7 +79,7 @@ int explain(const ExplainOptions& options) {
   const Result<agent::ExplainReply> reply = callAgent(options);
   if (!reply) return fail(reply.error());
   print(*reply, options);
-  return reply->fits ? 0 : 1;
+  return reply->fits ? 0 : kNegativeResult;
 }
 
 }  // namespace divvy::cli

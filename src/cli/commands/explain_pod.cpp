@@ -239,7 +239,7 @@ int explainPod(const ExplainPodOptions& options) {
     if (explained->bound.empty()) (*cluster)->unplace(pod.pod.meta.uid);
   }
   if (options.output.json) std::printf("%s\n", json::serialize(all).c_str());
-  return fits ? 0 : 1;
+  return fits ? 0 : kNegativeResult;
 }
 
 }  // namespace divvy::cli

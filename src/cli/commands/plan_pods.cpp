@@ -37,7 +37,7 @@ int planPods(const PlanPodsOptions& options) {
   } else {
     std::fputs(table.text(options.output.headers, 0).c_str(), stdout);
   }
-  return all ? 0 : 1;
+  return all ? 0 : kNegativeResult;
 }
 
 }  // namespace divvy::cli

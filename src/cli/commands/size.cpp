@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDoesNotFit = 3;
 constexpr std::uint64_t kUsualContext = 8192;
 
 bool isFilePath(const std::string& model) {
@@ -199,14 +198,14 @@ int size(const SizeOptions& options) {
   if (!report) return fail(report.error());
   if (options.manifest && !report->fits) {
     std::fprintf(stderr, "divvy: no manifest: %s\n", cardLine(*report).c_str());
-    return kDoesNotFit;
+    return kNegativeResult;
   }
   const std::string text = options.manifest ? sizeYaml(*report)
                            : options.output.json
                                ? sizeJson(*report)
                                : sizeText(*report, options.output.headers, outputWidth());
   std::fputs(text.c_str(), stdout);
-  return report->fits ? 0 : kDoesNotFit;
+  return report->fits ? 0 : kNegativeResult;
 }
 
 }  // namespace divvy::cli

@@ -95,8 +95,8 @@ refuses containers that request it.)"},
 
 Allocates nothing and changes nothing: the decision that divvy run would get now. Prints for each
 device why it fits or not, the smallest changes to the request that would fit, each alone, and the
-tenants of lower --priority that would have to end; none is ended. Exit status: 0 fits, 1 does not
-fit, 2 wrong usage.
+tenants of lower --priority that would have to end; none is ended. Exit status: 0 fits, 3 does not
+fit, 1 failed, 2 wrong usage.
 
 For a pod (pod NAMESPACE/NAME, or -f: pods and workloads) the same in a cluster: divvy reads nodes,
 pods and quotas with your credentials (list, in all namespaces) and decides as the cluster's
@@ -118,7 +118,7 @@ Shows where these pods would be placed now, in the order of the files, each afte
 are placed. A Deployment, Job or similar counts with as many pods as it runs at once. Nothing is
 created or evicted: "once A ended" names pods of lower priority that would have to be preempted.
 The members of a gang are placed together; a pod stays gated while its queue has no room. Inputs and
-limits: divvy explain --help. Exit status: 0 all pods fit, 1 not all fit, 2 wrong usage.)"},
+limits: divvy explain --help. Exit status: 0 all pods fit, 3 not all fit, 1 failed, 2 wrong usage.)"},
     {"ls",
      R"(Examples:
   divvy ls

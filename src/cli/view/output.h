@@ -7,6 +7,10 @@
 
 namespace divvy::cli {
 
+// Exit status of a command that did its work and whose result is negative: a request does not fit,
+// a check found a fault.
+inline constexpr int kNegativeResult = 3;
+
 // Prints "divvy: MESSAGE". Returns the exit status for the error: 2 for kUsage, otherwise 1.
 int fail(const Error& error);
 

@@ -213,7 +213,8 @@ bj::object explanationOf(const agent::ExplainReply& reply) {
                                  {"uuid", device.uuid},
                                  {"model", device.model},
                                  {"given", device.given},
-                                 {"refusal", device.refusal}});
+                                 {"refusal", device.refusal},
+                                 {"code", device.code}});
   for (const std::string& fix : reply.fixes) fixes.push_back(bj::value(fix));
   for (const agent::VictimView& victim : reply.victims)
     victims.push_back(bj::object{{"id", victim.id},

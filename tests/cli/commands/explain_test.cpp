@@ -74,7 +74,7 @@ TEST(Explain, SuggestedFixes_AdmittedByRun) {
        {Words{"--memory", "20Gi", "--gpus", "2"}, Words{"--memory", "90Gi"},
         Words{"--memory", "50%", "--gpus", "2"}, Words{"--memory", "1Gi", "--model", "a100"},
         Words{"--memory", "1Gi", "--gpus", "3"}}) {
-    const bj::object no = explained(sandbox, asked, 1);
+    const bj::object no = explained(sandbox, asked, 3);
     EXPECT_EQ(runs(sandbox, asked).code(), no.at("impossible").as_bool() ? 2 : 1) << asked[1];
     const bj::array& fixes = no.at("fixes").as_array();
     EXPECT_FALSE(fixes.empty()) << asked[1];
@@ -105,14 +105,14 @@ TEST(Explain, TenantsOfLowerPriority_NamedAsVictims) {
     words.insert(words.end(), {"--priority", priority});
     return words;
   };
-  EXPECT_TRUE(explained(sandbox, as("low"), 1).at("victims").as_array().empty());
-  const bj::object no = explained(sandbox, as("high"), 1);
+  EXPECT_TRUE(explained(sandbox, as("low"), 3).at("victims").as_array().empty());
+  const bj::object no = explained(sandbox, as("high"), 3);
   const bj::array& victims = no.at("victims").as_array();
   ASSERT_EQ(victims.size(), 1u) << bj::serialize(no);
   EXPECT_EQ(victims[0].at("name").as_string(), "train");
   EXPECT_EQ(victims[0].at("priority").as_string(), "low");
   EXPECT_EQ(victims[0].at("memory").to_number<std::uint64_t>(), gib(70).count);
-  EXPECT_EQ(explained(sandbox, {"--memory", "20Gi", "--gpus", "2", "--priority", "high"}, 1)
+  EXPECT_EQ(explained(sandbox, {"--memory", "20Gi", "--gpus", "2", "--priority", "high"}, 3)
                 .at("victims")
                 .as_array()
                 .size(),
@@ -133,11 +133,14 @@ TEST(Explain, TextOutput_ReasonAndSuggestions) {
   const Child held = holder(sandbox);
   const Outcome no =
       sandbox.divvy({"explain", "--sim", "h100x2", "--memory", "20Gi", "--gpus", "2"});
-  EXPECT_EQ(no.code(), 1);
+  EXPECT_EQ(no.code(), 3);
   EXPECT_NE(
       no.out.find("does not fit now: 20 GiB on each of 2 devices asked: 1 of 2 devices fit\n"),
       std::string::npos)
       << no.out;
+  EXPECT_NE(no.out.find("\nDEVICE  MODEL                  CODE    VERDICT\n"), std::string::npos)
+      << no.out;
+  EXPECT_NE(no.out.find("  memory  needs 20 GiB, "), std::string::npos) << no.out;
   const std::string left = "--memory " + leftOf(sandbox);
   EXPECT_NE(no.out.find("would fit now, each alone:\n  " + left + "\n  --gpus 1\n"),
             std::string::npos)

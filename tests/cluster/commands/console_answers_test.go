@@ -65,7 +65,7 @@ func planByCommand(env *harness.Env, manifest string) (json.RawMessage, error) {
 	command.Stdin = strings.NewReader(manifest)
 	said, err := command.Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 && len(said) > 0 {
+	if errors.As(err, &exit) && exit.ExitCode() == 3 && len(said) > 0 {
 		err = nil // a pod of it fits nowhere
 	}
 	return bytes.TrimSpace(said), err

@@ -213,7 +213,7 @@ func planOf(env *harness.Env, kubeconfig string, pods ...*core.Pod) ([]plannedPo
 	command.Stderr = &aside
 	said, err := command.Output()
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 3) {
 		return nil, "", fmt.Errorf("divvy plan: %w: %s", err, aside.String())
 	}
 	var plan []plannedPod

@@ -16,7 +16,7 @@ func (env *Env) RunDivvy(into any, args ...string) (no bool, err error) {
 	said, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		no = exit.ExitCode() == 1
+		no = exit.ExitCode() == 3
 		if !no || len(said) == 0 {
 			return no, fmt.Errorf("divvy %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
 		}

@@ -166,7 +166,7 @@ TEST(ExplanationOf, Reply_AllMembers) {
   agent::ExplainReply reply;
   reply.summary = "no device has 200 GiB";
   reply.impossible = true;
-  reply.devices = {{0, "GPU-0", "H100", false, "too small"}};
+  reply.devices = {{0, "GPU-0", "H100", false, "too small", "too-large"}};
   reply.fixes = {"--memory 80Gi"};
   reply.victims = {{"t-1", "train", "low", gib(4)}};
   const boost::json::object object = explanationOf(reply);

@@ -306,6 +306,7 @@ struct DeviceVerdictView {
   std::string model;
   bool given = false;   // the request would get this device
   std::string refusal;  // why the device does not fit; empty: it fits
+  std::string code;     // the refusal's code; empty: it fits, or the agent is older than this field
 };
 
 // A tenant of lower priority that holds capacity which the request needs.
