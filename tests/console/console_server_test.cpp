@@ -350,7 +350,7 @@ TEST_F(ConsoleServer, UsageCsv_Table) {
   const Reply reply = get(session, "usage.csv");
   EXPECT_EQ(reply.status, 200u);
   EXPECT_THAT(reply.field("Content-Type"), HasSubstr("text/csv"));
-  EXPECT_THAT(reply.body, testing::StartsWith("key,name,device_hours"));
+  EXPECT_THAT(reply.body, testing::StartsWith("key,name,allocated_device_hours"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 """The chart's console: its pod, its rights, and the ways to it. Usage: console_test.py HELM CHART MANIFESTS DIVVY"""
+import json
 import pathlib
 import re
 import subprocess
@@ -270,6 +271,31 @@ class Said(unittest.TestCase):
         self.assertFalse([a for a in alone["containers"][0]["args"] if "/etc/divvy" in a or "--compat" in a])
         self.assertEqual([v["name"] for v in alone["volumes"]], ["history"])
 
+    def test_prices_reach_the_program(self):
+        given = {"currency": "EUR", "prices": [{"model": "H100", "perHour": 2.9, "from": "2026-07-01"},
+                                               {"model": "A10", "perHour": "0.000001"}]}
+        words = ["--set-json", "console.prices=" + json.dumps(given)]
+        documents = render(*words)
+        pod = pod_of(documents, "Deployment", NAME)
+        self.assertIn("--prices=/etc/divvy-prices/prices.yaml", pod["containers"][0]["args"])
+        self.assertIn({"name": "prices", "mountPath": "/etc/divvy-prices", "readOnly": True},
+                      pod["containers"][0]["volumeMounts"])
+        volume = next(v for v in pod["volumes"] if v["name"] == "prices")
+        held = one_of(documents, "ConfigMap", volume["configMap"]["name"])["data"]["prices.yaml"]
+        self.assertEqual(yaml.safe_load(held), given)
+        # They are read at the start.
+        stamp = lambda docs: one_of(docs, "Deployment", NAME)["spec"]["template"]["metadata"]["annotations"]
+        given["prices"][0]["perHour"] = 3
+        self.assertNotEqual(stamp(documents), stamp(render("--set-json", "console.prices=" + json.dumps(given))))
+        # The program reads the chart's text: it fails at the kubeconfig, which is read after the prices.
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "prices.yaml").write_text(held)
+            said = subprocess.run([DIVVY, "console", "--cluster", "--prices", folder + "/prices.yaml"],
+                                  capture_output=True, text=True, timeout=20,
+                                  env={"KUBECONFIG": folder + "/none", "HOME": folder})
+            self.assertNotIn("prices", said.stderr)
+            self.assertNotEqual(said.returncode, 0)
+
     def test_placement_is_that_of_the_values(self):
         given = {"nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}], "priorityClassName": "high",
                  "affinity": {"nodeAffinity": {}}}
@@ -306,7 +332,8 @@ class Refuses(unittest.TestCase):
                       "console.history.size=2 Gi", "console.history.path=/x", "console.service.type=ExternalName",
                       "console.service.nodePort=70000", "console.ingress.host=https://x",
                       "console.ingress.host=x:80", "console.ingress.tls=true", "console.tls.secretName=A_B",
-                      "console.tls.crt=x", "console.viewerRole.aggregateTo={*}",
+                      "console.tls.crt=x", "console.prices.currency=EUR", "console.prices.vat=19",
+                      "console.viewerRole.aggregateTo={*}",
                       "networkPolicy.consolePeers={x}", "networkPolicy.consolePeers[0].from=x"):
             said = refusal("--set", words)
             self.assertIn("schema", said, words)

@@ -99,7 +99,8 @@ SUBFOLDERS = {
         "live": {"view", "rows"},
         "recording": {"view", "rows"},
         "reading": {"recording", "view", "viewers", "rows"},
-        "api": {"lists", "live", "recording", "rows", "sessions", "view", "viewers"},
+        "reports": set(),
+        "api": {"lists", "live", "recording", "reports", "rows", "sessions", "view", "viewers"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
     "engine": {

@@ -64,7 +64,7 @@ std::int64_t Exporter::lateMs() const {
 }
 
 void Exporter::tick(const Snapshot& looked, std::uint64_t refused, std::uint64_t now_ms) {
-  refused_ = refused;
+  accounts_.setRefused(refused);
   UsageAccounting::SeenPart parts;
   for (const auto& [tenant, devices] : tenants_.audit().seen())
     for (const auto& [device, seen] : devices) parts[tenant][device] = partOf(seen);
@@ -84,7 +84,7 @@ std::string Exporter::text() const {
   all.node = node_;
   all.bills = accounts_.bills();
   all.tallies = accounts_.tallies();
-  all.refused = refused_;
+  all.refused = accounts_.refused();
   all.late = lateness_.all();
   all.latest = lateness_.largest(nowMs());
   for (const auto& [id, tenant] : tenants_.all()) {

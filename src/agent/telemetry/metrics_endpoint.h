@@ -48,7 +48,6 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   UsageAccounting accounts_;
-  std::uint64_t refused_ = 0;
   RateLimit made_{{4, 40}};  // metrics texts, for all peers together
   std::string kept_;         // the last text
   metrics::Lateness lateness_;

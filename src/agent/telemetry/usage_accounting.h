@@ -35,6 +35,9 @@ class UsageAccounting {
 
   // Adds the state at `now_ms`, which only grows. Drops tenants that have ended.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
+  // The allocations that were refused because of a limit, of all tenants and of ended ones.
+  void setRefused(std::uint64_t refused) { refused_ = refused; }
+  std::uint64_t refused() const { return refused_; }
   const Bills& bills() const { return bills_; }
   const std::map<std::string, TenantCounters>& tallies() const { return tallies_; }
 
@@ -44,6 +47,7 @@ class UsageAccounting {
   Bills bills_;
   std::map<std::string, TenantCounters> tallies_, seen_;
   std::uint64_t last_ms_ = 0;
+  std::uint64_t refused_ = 0;
 };
 
 }  // namespace divvy::agent

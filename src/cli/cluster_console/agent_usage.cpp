@@ -38,6 +38,10 @@ void addShare(const metrics::Sample& sample, AgentUsage* use) {
   if (name == "divvy_tenant_memory_swapped_bytes") share.memory_swapped = amount(sample.value);
   if (name == "divvy_tenant_compute_usage_ratio")
     share.usage_permille = std::round(sample.value * kWholePermille);
+  // Of a share that is not charged, as the only one of its device, the driver's figure counts. The
+  // order of families is not known.
+  if (name == "divvy_tenant_utilisation_ratio" && !share.usage_permille)
+    share.usage_permille = std::round(sample.value * kWholePermille);
   if (name == "divvy_tenant_idle_seconds") share.idle_ms = amount(sample.value * kMsPerSecond);
 }
 
@@ -48,9 +52,9 @@ AgentUsage agentUsageOf(std::string_view text) {
   const std::vector<std::string_view> devices{"divvy_device_memory_used_bytes",
                                               "divvy_device_utilisation_ratio"};
   const std::vector<std::string_view> shares{
-      "divvy_tenant_memory_used_bytes", "divvy_tenant_memory_resident_bytes",
+      "divvy_tenant_memory_used_bytes",    "divvy_tenant_memory_resident_bytes",
       "divvy_tenant_memory_swapped_bytes", "divvy_tenant_compute_usage_ratio",
-      "divvy_tenant_idle_seconds"};
+      "divvy_tenant_utilisation_ratio",    "divvy_tenant_idle_seconds"};
   metrics::readSamples(text, devices, [&](const auto& sample) { addDevice(sample, &use); });
   metrics::readSamples(text, shares, [&](const auto& sample) { addShare(sample, &use); });
   return use;

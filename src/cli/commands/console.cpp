@@ -17,6 +17,7 @@
 #include "cluster_console/console_cluster.h"
 #include "cluster_console/viewer_reviews.h"
 #include "commands/commands.h"
+#include "config/price_file.h"
 #include "console/console.h"
 #include "options/version.h"
 #include "view/slowness_diagnosis.h"
@@ -38,8 +39,10 @@ void makeFolder(const std::string& file) {
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
 }
 
-console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std::string& history) {
+console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std::string& history,
+                                       console::PriceTable prices) {
   console::ConsoleOptions result;
+  result.prices = std::move(prices);
   result.host = options.host;
   result.port = options.port;
   result.base_path = options.base_path;
@@ -53,6 +56,7 @@ console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std:
       {"history", history.empty() ? "memory" : history},
       {"allow-changes", options.allow_changes ? "yes" : "no"},
       {"base-path", options.base_path},
+      {"prices", options.price_file.empty() ? "none" : options.price_file},
   };
   if (!options.cluster) return result;
   result.certificate_file = options.certificate_file;
@@ -86,7 +90,8 @@ console::Console::ShowLink linkPrinter() {
 
 using Served = Result<std::unique_ptr<console::Console>>;
 
-Served serveMachine(const ConsoleOptions& options, asio::io_context& loop) {
+Served serveMachine(const ConsoleOptions& options, console::PriceTable prices,
+                    asio::io_context& loop) {
   // An agent of this machine, so that the page has devices before the first share.
   {
     const Result<std::vector<NodeLink>> links = linkOrStart(options.sim);
@@ -95,11 +100,13 @@ Served serveMachine(const ConsoleOptions& options, asio::io_context& loop) {
   // The history has names of shares: it is for this user only.
   umask(S_IRWXG | S_IRWXO);
   makeFolder(options.history);
-  return console::Console::start(loop.get_executor(), consoleOptions(options, options.history),
+  return console::Console::start(loop.get_executor(),
+                                 consoleOptions(options, options.history, std::move(prices)),
                                  std::make_unique<LocalNodes>(options.sim), whySlow, linkPrinter());
 }
 
-Served serveCluster(const ConsoleOptions& options, asio::io_context& loop) {
+Served serveCluster(const ConsoleOptions& options, console::PriceTable prices,
+                    asio::io_context& loop) {
   umask(S_IRWXG | S_IRWXO);
   Result<std::unique_ptr<ClusterWatch>> watch =
       ClusterWatch::start({*options.cluster, options.team_label, options.agent_namespace});
@@ -109,7 +116,7 @@ Served serveCluster(const ConsoleOptions& options, asio::io_context& loop) {
                                   ? options.history
                                   : options.history_folder + '/' + fileNameOf(name);
   makeFolder(history);
-  console::ConsoleOptions shown = consoleOptions(options, history);
+  console::ConsoleOptions shown = consoleOptions(options, history, std::move(prices));
   shown.place = options.name.empty() ? name : options.name;
   auto source = std::make_unique<ConsoleCluster>(*options.cluster, std::move(*watch),
                                                  !options.agent_namespace.empty());
@@ -130,13 +137,16 @@ Served serveCluster(const ConsoleOptions& options, asio::io_context& loop) {
 }  // namespace
 
 int console(const ConsoleOptions& options) {
+  Result<console::PriceTable> prices = readPriceFile(options.price_file);
+  if (!prices) return fail(prices.error());
   asio::io_context loop{1};
   asio::signal_set signals(loop, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code& fault, int) {
     if (!fault) loop.stop();
   });
   signal(SIGPIPE, SIG_IGN);
-  const Served served = options.cluster ? serveCluster(options, loop) : serveMachine(options, loop);
+  const Served served = options.cluster ? serveCluster(options, std::move(*prices), loop)
+                                        : serveMachine(options, std::move(*prices), loop);
   if (!served) return fail(served.error());
   loop.run();
   // Questions in progress end first. A second signal does not wait for them.

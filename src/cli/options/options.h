@@ -140,6 +140,7 @@ struct ConsoleOptions {
   bool allow_changes = false;
   std::string history;         // a file; empty: in memory
   std::string history_folder;  // of a cluster: a file named after it is there; empty: `history`
+  std::string price_file;      // empty: usage has no cost
   // Of a cluster.
   bool token_login = false;  // viewers sign in with tokens of the API server, not with a link
   std::string certificate_file, key_file;  // PEM; both empty: no TLS

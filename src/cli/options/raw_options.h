@@ -43,7 +43,7 @@ struct SchedulerText {
 
 // For `divvy console`.
 struct ConsoleText {
-  std::string listen, base_path, history, team_label, agents, login, certificate, key, name;
+  std::string listen, base_path, history, team_label, agents, login, certificate, key, name, prices;
   bool local = false, allow_changes = false;
 };
 

@@ -33,6 +33,10 @@ void Grammar::addConsole() {
                    "file of the charts, or memory [~/.local/state/divvy/history.sqlite]")
       ->type_name("FILE");
   console
+      ->add_option("--prices", text.prices,
+                   "YAML file with the price of each device model: usage has its cost")
+      ->type_name("FILE");
+  console
       ->add_option("--interval", raw.interval,
                    "time between readings, 250ms or more [1s; of a cluster 2s]")
       ->type_name("TIME");

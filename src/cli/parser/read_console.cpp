@@ -121,6 +121,7 @@ Result<Options> makeConsole(const RawOptions& raw) {
   Result<std::string> base = parseBasePath(text.base_path);
   if (!base) return base.error();
   console.base_path = std::move(*base);
+  console.price_file = text.prices;
   if (!raw.interval.empty()) {
     const Result<std::uint64_t> interval = parseDurationMs(raw.interval);
     if (!interval) return Error(interval.error()).context("--interval");

@@ -118,7 +118,7 @@ Shows where these pods would be placed now, in the order of the files, each afte
 are placed. A Deployment, Job or similar counts with as many pods as it runs at once. Nothing is
 created or evicted: "once A ended" names pods of lower priority that would have to be preempted.
 The members of a gang are placed together; a pod stays gated while its queue has no room. Inputs and
-limits: divvy explain --help. Exit status: 0 all pods fit, 3 not all fit, 1 failed, 2 wrong usage.)"},
+limits: divvy explain --help. Exit status: 0 all pods fit, 3 not all fit, 1 failed, 2 bad usage.)"},
     {"ls",
      R"(Examples:
   divvy ls
@@ -233,8 +233,7 @@ Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT 
   divvy console --local
   divvy console --local --listen 127.0.0.1:8080 --allow-changes
   divvy console --local --sim h100 --history memory
-  divvy console --cluster
-  divvy console --cluster --context prod --team-label example.com/team
+  divvy console --cluster --context prod --team-label example.com/team --prices prices.yaml
   divvy console --cluster --login token --listen 0.0.0.0:9400 --tls-cert tls.crt --tls-key tls.key
 
 Serves a web page until Ctrl-C. --local: devices, shares, waiting requests, events and charts of
@@ -249,7 +248,8 @@ NAME --audience divvy-console), and sees the objects that it may list.
 
 The page is read-only. With --local --allow-changes it also resizes running shares and changes their
 priority; each change is shown before it is made.
-
+--prices FILE gives usage its cost. The file is YAML (currency: EUR, prices: [{model: H100,
+perHour: 2.90, from: 2026-07-01}]); of several prices of a model the latest "from" counts.
 --history FILE keeps the charts over a restart: 15 minutes at 5 s, 6 hours at 1 minute, 14 days at
 5 minutes, 400 days at 1 hour. "memory" keeps them until the console ends.)"},
     {"resize",

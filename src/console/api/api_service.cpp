@@ -184,7 +184,7 @@ ApiService::Awaited ApiService::report(http::Query query, HistoryAnswer answer) 
   const SessionStore::Held session = std::get<SessionStore::Held>(found);
   if (session->reports >= kMaxReports)
     co_return errorAnswer(503, "busy", "other reports are made for this session; ask again");
-  const HistoryPart part{parts_.history, session->scope, viewOf(*session),
+  const HistoryPart part{parts_.history, parts_.options.prices, session->scope, viewOf(*session),
                          parts_.cluster != nullptr};
   const std::function<std::optional<http::Answer>()> call = [&part, &query, answer] {
     return std::optional(answer(part, query));

@@ -1,12 +1,11 @@
 #include "api/history_queries.h"
 
 #include <algorithm>
-#include <charconv>
-#include <map>
 
 #include <boost/json.hpp>
 
 #include "recording/recorder.h"
+#include "reports/query_words.h"
 
 namespace divvy::console {
 namespace {
@@ -18,46 +17,6 @@ using history::Span;
 constexpr std::int64_t kHourMs = 3'600'000;
 constexpr std::size_t kDefaultPoints = 300;
 constexpr std::size_t kMaxPoints = 2000;
-constexpr double kSecondsPerHour = 3600;
-constexpr double kNsPerHour = 3.6e12;
-constexpr double kWholeDevice = 1000;
-
-Result<std::int64_t> numberOf(const http::Query& query, const char* name, std::int64_t otherwise) {
-  const std::string* text = query.parameter(name);
-  if (text == nullptr || text->empty()) return otherwise;
-  std::int64_t value = 0;
-  const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), value);
-  // Up to the year 9999, so that later arithmetic cannot overflow.
-  constexpr std::int64_t most = 253'402'300'799'000;
-  if (fault != std::errc() || end != text->data() + text->size() || value < 0 || value > most)
-    return Error{ErrorCode::kUsage, std::string(name) + ": accepted is a number of 0 or more"};
-  return value;
-}
-
-Result<void> checkWords(const http::Query& query, const std::vector<std::string_view>& accepted) {
-  for (const http::Parameter& word : query.parameters.all()) {
-    if (std::find(accepted.begin(), accepted.end(), word.name) != accepted.end()) continue;
-    std::string all;
-    for (const std::string_view one : accepted) all += (all.empty() ? "" : ", ") + std::string(one);
-    return Error{ErrorCode::kUsage,
-                 "unknown query word \"" + word.name.substr(0, 64) + "\"; accepted: " + all};
-  }
-  return {};
-}
-
-struct TimeRange {
-  std::int64_t from_ms = 0, to_ms = 0;
-};
-
-Result<TimeRange> rangeOf(const http::Query& query, std::int64_t now_ms) {
-  const Result<std::int64_t> to = numberOf(query, "to", now_ms);
-  if (!to) return to.error();
-  const Result<std::int64_t> from =
-      numberOf(query, "from", std::max<std::int64_t>(*to - kHourMs, 0));
-  if (!from) return from.error();
-  if (*from >= *to) return Error{ErrorCode::kUsage, "from: accepted is an instant before \"to\""};
-  return TimeRange{*from, *to};
-}
 
 // The kind of an object and the metrics that it has.
 struct Subject {
@@ -131,15 +90,6 @@ bj::array instantsOf(const std::vector<Instant>& times) {
   return array;
 }
 
-std::string csvField(const std::string& text) {
-  // A leading sign would make a spreadsheet evaluate the field.
-  constexpr std::string_view formulas = "=+-@\t\r\n";
-  const bool formula = !text.empty() && formulas.find(text.front()) != std::string_view::npos;
-  std::string quoted = formula ? "\"'" : "\"";
-  for (const char one : text) quoted += one == '"' ? std::string("\"\"") : std::string(1, one);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 Result<bj::object> seriesOf(const history::Store& store, const http::Query& query,
@@ -150,7 +100,7 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
   if (!subject) return subject.error();
   const Result<std::vector<history::SeriesKey>> keys = keysOf(query, *subject);
   if (!keys) return keys.error();
-  const Result<TimeRange> range = rangeOf(query, now_ms);
+  const Result<TimeRange> range = rangeOf(query, now_ms, kHourMs);
   if (!range) return range.error();
   const Result<std::int64_t> points = numberOf(query, "points", kDefaultPoints);
   if (!points) return points.error();
@@ -168,67 +118,6 @@ Result<bj::object> seriesOf(const history::Store& store, const http::Query& quer
   return bj::object{{"from_ms", range->from_ms},        {"to_ms", range->to_ms},
                     {"tier", tierName(table->tier)},    {"step_ms", table->step.count()},
                     {"t_ms", instantsOf(table->times)}, {"series", std::move(series)}};
-}
-
-Result<std::vector<UsageSum>> usageOf(const history::Store& store, const http::Query& query,
-                                      std::int64_t now_ms, const ShareFilter& filter) {
-  const Result<void> known = checkWords(query, {"by", "from", "to"});
-  if (!known) return known.error();
-  const std::string* by = query.parameter("by");
-  const std::string key = by == nullptr ? "share" : *by;
-  if (key != "share" && key != "device")
-    return Error{ErrorCode::kUsage, "by: accepted is share or device"};
-  const Result<TimeRange> range = rangeOf(query, now_ms);
-  if (!range) return range.error();
-  const std::int64_t from = history::hourOf(Instant(Span(range->from_ms)));
-  const std::int64_t to = history::hourOf(Instant(Span(range->to_ms - 1))) + 1;
-  // Memory of each device, for the part of it that a share was allocated.
-  std::map<std::string, double> memory;
-  Result<void> read = store.devices(from, to, [&](const history::DeviceHour& hour) {
-    if (hour.seconds > 0)
-      memory[hour.key.device] =
-          static_cast<double>(hour.byte_seconds) / static_cast<double>(hour.seconds);
-    return true;
-  });
-  if (!read) return read.error();
-  std::map<std::string, UsageSum> sums;
-  read = store.usage(from, to, [&](const history::UsageRow& row) {
-    if (filter != nullptr && !filter(row.key.share)) return true;
-    UsageSum& sum = sums[key == "share" ? row.key.share : row.key.device];
-    const auto bytes = static_cast<double>(row.amounts.promised_byte_seconds);
-    const auto total = memory.find(row.key.device);
-    const double by_memory =
-        total == memory.end() || total->second <= 0 ? 0 : bytes / total->second;
-    const double by_compute =
-        static_cast<double>(row.amounts.promised_compute_milli_seconds) / kWholeDevice;
-    sum.device_hours += static_cast<double>(row.amounts.device_ns) / kNsPerHour;
-    sum.allocated_device_hours += std::max(by_memory, by_compute) / kSecondsPerHour;
-    sum.memory_byte_hours += bytes / kSecondsPerHour;
-    sum.throttled_ms += row.amounts.throttled_ms;
-    return true;
-  });
-  if (!read) return read.error();
-  std::vector<std::string> ids;
-  for (auto& [id, sum] : sums) ids.push_back(id);
-  const Result<std::vector<history::ObjectRecord>> objects = store.objects(ids);
-  if (!objects) return objects.error();
-  for (const history::ObjectRecord& object : *objects) sums[object.uid].name = object.name;
-  std::vector<UsageSum> list;
-  for (auto& [id, sum] : sums) {
-    sum.key = id;
-    list.push_back(std::move(sum));
-  }
-  return list;
-}
-
-std::string usageTable(const std::vector<UsageSum>& sums) {
-  std::string text =
-      "key,name,device_hours,allocated_device_hours,memory_byte_hours,throttled_ms\r\n";
-  for (const UsageSum& sum : sums)
-    text += csvField(sum.key) + "," + csvField(sum.name) + "," + std::to_string(sum.device_hours) +
-            "," + std::to_string(sum.allocated_device_hours) + "," +
-            std::to_string(sum.memory_byte_hours) + "," + std::to_string(sum.throttled_ms) + "\r\n";
-  return text;
 }
 
 bj::object historyState(const history::Store& store, bool in_memory) {

@@ -7,6 +7,7 @@
 
 #include "api/history_queries.h"
 #include "api/reply.h"
+#include "reports/usage_report.h"
 #include "viewers/viewer_filter.h"
 
 namespace divvy::console {
@@ -25,10 +26,23 @@ bool maySeeSeries(const ViewerScope& scope, const ConsoleView& view, const http:
   return !subject.starts_with("overview:") || (scope.nodes && scope.pods.all);
 }
 
-ShareFilter shareFilterOf(const ViewerScope& scope) {
+UsageSums::ShareFilter shareFilterOf(const ViewerScope& scope) {
   if (scope.pods.all) return nullptr;
   return
       [pods = scope.pods](const std::string& share) { return pods.contains(namespaceIn(share)); };
+}
+
+Result<UsageReport> usageOf(const HistoryPart& part, const http::Query& query) {
+  const Result<UsageQuery> asked = readUsageQuery(query, part.of_cluster, nowMs());
+  if (!asked) return asked.error();
+  return UsageReport::read(part.history, *asked, part.prices, shareFilterOf(part.scope));
+}
+
+// Without agents no use of a cluster is known.
+UsageReport::Known knownOf(const HistoryPart& part) {
+  const bool use = !part.of_cluster ||
+                   !part.view->overview->at("funnel").at("compute").at("used_percent").is_null();
+  return {use, part.scope.nodes && part.scope.pods.all};
 }
 
 }  // namespace
@@ -43,31 +57,15 @@ http::Answer seriesAnswer(const HistoryPart& part, const http::Query& query) {
 }
 
 http::Answer usageAnswer(const HistoryPart& part, const http::Query& query) {
-  const Result<std::vector<UsageSum>> sums =
-      usageOf(part.history, query, nowMs(), shareFilterOf(part.scope));
-  if (!sums) return errorAnswer(sums.error());
-  // Without agents no use of a cluster is known.
-  const bool use_known =
-      !part.of_cluster ||
-      !part.view->overview->at("funnel").at("compute").at("used_percent").is_null();
-  bj::array items;
-  for (const UsageSum& sum : *sums)
-    items.push_back(
-        bj::object{{"key", sum.key},
-                   {"name", sum.name},
-                   {"device_hours", use_known ? bj::value(sum.device_hours) : bj::value(nullptr)},
-                   {"allocated_device_hours", sum.allocated_device_hours},
-                   {"memory_byte_hours", sum.memory_byte_hours},
-                   {"throttled_ms", sum.throttled_ms}});
-  return jsonAnswer({{"items", std::move(items)}});
+  const Result<UsageReport> report = usageOf(part, query);
+  return report ? jsonAnswer(report->json(knownOf(part))) : errorAnswer(report.error());
 }
 
 http::Answer usageCsv(const HistoryPart& part, const http::Query& query) {
-  const Result<std::vector<UsageSum>> sums =
-      usageOf(part.history, query, nowMs(), shareFilterOf(part.scope));
-  if (!sums) return errorAnswer(sums.error());
+  const Result<UsageReport> report = usageOf(part, query);
+  if (!report) return errorAnswer(report.error());
   http::Answer answer;
-  answer.body = usageTable(*sums);
+  answer.body = report->csv(knownOf(part));
   answer.type = "text/csv; charset=utf-8";
   answer.fields.set("Content-Disposition", "attachment; filename=\"divvy-usage.csv\"");
   answer.fields.set("Cache-Control", "no-store");

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "console/prices.h"
 #include "console/viewer.h"
 #include "history/store.h"
 #include "http/answer.h"
@@ -14,6 +15,7 @@ namespace divvy::console {
 // The history, and the part of it that a viewer may see.
 struct HistoryPart {
   const history::Store& history;
+  const PriceTable& prices;
   ViewerScope scope;
   std::shared_ptr<const ConsoleView> view;  // the viewer's present one
   bool of_cluster = false;
@@ -24,7 +26,7 @@ using HistoryAnswer = http::Answer (*)(const HistoryPart& part, const http::Quer
 // GET /series. 403: the viewer may not see the subject.
 http::Answer seriesAnswer(const HistoryPart& part, const http::Query& query);
 // GET /usage and /usage.csv: sums over the shares that the viewer may see. They read all rows of
-// their time, for seconds.
+// their time, for up to 20 s.
 http::Answer usageAnswer(const HistoryPart& part, const http::Query& query);
 http::Answer usageCsv(const HistoryPart& part, const http::Query& query);
 

@@ -94,8 +94,20 @@ void ClusterRecorder::recordSeries(const ClusterReading& reading, const ConsoleV
 }
 
 void ClusterRecorder::recordDevices(const ClusterReading& reading, history::Instant now) {
-  for (const scheduler::DeviceUsage& device : reading.devices)
-    store_.addDevice({deviceId(device), 0, last_, now, amount(device.memory.count)});
+  for (const scheduler::DeviceUsage& device : reading.devices) {
+    const std::string id = deviceId(device);
+    store_.addDevice({id, 0, last_, now, amount(device.memory.count)});
+    history::Instant& told = recorded_devices_[id];
+    if (now - told < kSeenAgain) continue;
+    history::ObjectRecord object;
+    object.uid = id;
+    object.kind = "device";
+    object.name = device.node + '/' + std::to_string(device.index);
+    object.model = device.model;
+    object.first_seen = object.last_seen = now;
+    store_.see(std::move(object));
+    told = now;
+  }
 }
 
 void ClusterRecorder::recordShares(const ConsoleView& view, history::Instant now) {

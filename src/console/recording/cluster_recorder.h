@@ -33,8 +33,9 @@ class ClusterRecorder {
 
   history::Store& store_;
   std::map<history::SeriesKey, history::SeriesId> ids_;
-  history::Instant last_{};                           // reading before
-  std::map<std::string, history::Instant> recorded_;  // share: when the store was told its name
+  history::Instant last_{};  // reading before
+  // Share, and device: when the store was told its name.
+  std::map<std::string, history::Instant> recorded_, recorded_devices_;
 };
 
 }  // namespace divvy::console

@@ -37,6 +37,13 @@ int usageOn(const agent::Snapshot& node, unsigned device) {
   return sum;
 }
 
+// As the agent accounts it: the charged part; the driver's figure of a share that is not charged,
+// because it is alone on its device. Unknown use counts as none: sums are lower bounds.
+std::int64_t usedPermilleOf(const agent::ShareView& share) {
+  if (share.got_permille >= 0) return share.got_permille;
+  return std::max<std::int64_t>(share.utilisation, 0) * kPermilleOfPercent;
+}
+
 std::int64_t amount(std::uint64_t bytes) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, history::kMaxValue));
 }
@@ -174,7 +181,7 @@ void Recorder::recordUsage(const agent::Snapshot& node, history::Instant now) {
       interval.used_bytes = amount(share.used);
       interval.promised_compute_milli =
           std::min<std::int64_t>(share.cores * kPermilleOfPercent, kWhole);
-      interval.device_ns = std::max(share.got_permille, 0) * passed.count() * kNsPerMs / kWhole;
+      interval.device_ns = usedPermilleOf(share) * passed.count() * kNsPerMs / kWhole;
       interval.throttled_ms = amount(throttled);
       store_.addUsage(interval);
     }
@@ -195,6 +202,18 @@ void Recorder::recordEvents(const NodeReading& reading) {
 }
 
 void Recorder::recordObjects(const agent::Snapshot& node, history::Instant now) {
+  for (const agent::DeviceView& device : node.devices) {
+    history::Instant& named = named_[device.uuid];
+    if (now - named < kSeenAgain) continue;
+    named = now;
+    history::ObjectRecord object;
+    object.uid = device.uuid;
+    object.kind = "device";
+    object.name = node.node + '/' + std::to_string(device.index);
+    object.model = device.model;
+    object.first_seen = object.last_seen = now;
+    store_.see(std::move(object));
+  }
   for (const agent::TenantView& tenant : node.tenants) {
     const auto at = last_.find(shareId(node.node, tenant.id));
     if (at == last_.end()) continue;

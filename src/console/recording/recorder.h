@@ -50,6 +50,7 @@ class Recorder {
   std::map<std::string, LastReading> last_;                // by share
   history::Instant kept_until_ = history::Instant::min();  // earlier events are in the store
   std::map<std::string, history::Instant> devices_;        // last reading, by UUID
+  std::map<std::string, history::Instant> named_;          // last record of a device's names
 };
 
 }  // namespace divvy::console

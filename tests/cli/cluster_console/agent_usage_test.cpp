@@ -50,6 +50,22 @@ TEST(AgentUsage, TextOfAnAgent_FiguresAreRead) {
   EXPECT_EQ(use.shares.at({"lab", "p-0", "main", ""}).idle_ms, 60'000u);
 }
 
+// Regression: a busy share without neighbours had no use in the history.
+TEST(AgentUsage, ShareAloneOnDevice_HasDriversFigure) {
+  agent::MetricsInput all = sampleAgent();
+  all.snapshot.tenants[0].shares[0].utilisation = 70;
+  EXPECT_EQ(agentUsageOf(agent::exposition(all))
+                .shares.at({"lab", "p-0", "main", "GPU-a"})
+                .usage_permille,
+            250)
+      << "as charged";
+  all.snapshot.tenants[0].shares[0].got_permille = -1;
+  EXPECT_EQ(agentUsageOf(agent::exposition(all))
+                .shares.at({"lab", "p-0", "main", "GPU-a"})
+                .usage_permille,
+            700);
+}
+
 TEST(AgentUsage, FigureIsUnknown_HasNoValue) {
   agent::MetricsInput all = sampleAgent();
   all.snapshot.devices[0].utilisation = -1;

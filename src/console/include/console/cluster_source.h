@@ -88,7 +88,7 @@ struct DeviceUse {
 };
 struct ShareUse {
   std::optional<std::uint64_t> memory_used, memory_resident, memory_swapped;
-  std::optional<double> usage_permille;  // of the device
+  std::optional<double> usage_permille;  // of the device: as charged, else as the driver measured
   std::optional<std::uint64_t> idle_ms;  // of the share on all of its devices
   friend bool operator==(const ShareUse&, const ShareUse&) = default;
 };

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "console/cluster_source.h"
 #include "console/node_source.h"
+#include "console/prices.h"
 #include "console/viewer.h"
 
 namespace divvy::console {
@@ -29,6 +30,7 @@ struct ConsoleOptions {
   std::string user;          // the person that changes are made for
   std::string place;         // name of the cluster; empty: the first node's
   std::string version, commit;
+  PriceTable prices;                       // without a currency: usage has hours and no cost
   std::string certificate_file, key_file;  // PEM; both empty: no TLS
   // Rights of viewers are reviewed at this interval, their tokens twice as often.
   std::chrono::milliseconds review_interval{60'000};

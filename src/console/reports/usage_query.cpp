@@ -1,0 +1,60 @@
+#include "reports/usage_query.h"
+
+#include <array>
+#include <optional>
+
+#include "history/usage.h"
+#include "reports/query_words.h"
+
+namespace divvy::console {
+namespace {
+
+// In the order of the enumerations.
+constexpr std::array<std::string_view, 7> kGroups{"share", "device", "model", "namespace",
+                                                  "team",  "queue",  "owner"};
+constexpr std::array<std::string_view, 3> kSteps{"all", "day", "hour"};
+constexpr std::size_t kGroupsOfMachine = 3;
+constexpr std::int64_t kDayMs = 86'400'000;
+
+// The place of the parameter among the first `count` words; its absence is the first word.
+template <std::size_t kCount>
+Result<std::size_t> placeOf(const http::Query& query, const char* name,
+                            const std::array<std::string_view, kCount>& words, std::size_t count) {
+  const std::string* text = query.parameter(name);
+  if (text == nullptr) return std::size_t{0};
+  std::string accepted;
+  for (std::size_t at = 0; at < count; ++at) {
+    if (words[at] == *text) return at;
+    accepted += (at == 0 ? "" : ", ") + std::string(words[at]);
+  }
+  return Error{ErrorCode::kUsage, std::string(name) + ": accepted is one of " + accepted};
+}
+
+}  // namespace
+
+std::string_view nameOf(UsageGroup group) {
+  return kGroups.at(static_cast<std::size_t>(group));
+}
+
+std::string_view nameOf(UsageStep step) {
+  return kSteps.at(static_cast<std::size_t>(step));
+}
+
+Result<UsageQuery> readUsageQuery(const http::Query& query, bool of_cluster, std::int64_t now_ms) {
+  const Result<void> known = checkWords(query, {"by", "step", "from", "to"});
+  if (!known) return known.error();
+  const Result<std::size_t> by =
+      placeOf(query, "by", kGroups, of_cluster ? kGroups.size() : kGroupsOfMachine);
+  if (!by) return by.error();
+  const Result<std::size_t> step = placeOf(query, "step", kSteps, kSteps.size());
+  if (!step) return step.error();
+  const Result<TimeRange> range = rangeOf(query, now_ms, kDayMs);
+  if (!range) return range.error();
+  const auto hourOf = [](std::int64_t ms) {
+    return history::hourOf(history::Instant(history::Span(ms)));
+  };
+  return UsageQuery{static_cast<UsageGroup>(*by), static_cast<UsageStep>(*step),
+                    hourOf(range->from_ms), hourOf(range->to_ms - 1) + 1};
+}
+
+}  // namespace divvy::console
