@@ -3,7 +3,7 @@
 export type PageName =
   | "overview" | "devices" | "device" | "shares" | "share" | "waiting" | "planner" | "events" | "about"
   | "nodes" | "node" | "waiting-pod" | "workloads" | "workload" | "queues" | "queue" | "pools" | "teams" | "models"
-  | "login" | "unknown";
+  | "usage" | "login" | "unknown";
 
 // Pages of a cluster; on one machine their addresses name no page.
 export const kClusterPages: readonly PageName[] = [
@@ -18,7 +18,7 @@ export interface Place {
 const kPages: Record<string, PageName> = {
   "": "overview", devices: "devices", shares: "shares", waiting: "waiting", planner: "planner",
   events: "events", about: "about", login: "login", nodes: "nodes", workloads: "workloads", queues: "queues",
-  pools: "pools", teams: "teams", models: "models",
+  pools: "pools", teams: "teams", models: "models", usage: "usage",
 };
 const kItems: Record<string, PageName> = {
   devices: "device", shares: "share", nodes: "node", workloads: "workload", queues: "queue", waiting: "waiting-pod",

@@ -20,7 +20,7 @@ export const kRights: Record<Collection, string> = {
 // The collection that the rows of a list are made from.
 const kSources: Record<string, Collection> = {
   nodes: "nodes", devices: "nodes", pools: "nodes", queues: "queues", events: "events",
-  shares: "pods", waiting: "pods", workloads: "pods", teams: "pods", models: "pods",
+  shares: "pods", waiting: "pods", workloads: "pods", teams: "pods", models: "pods", usage: "pods",
 };
 
 const mayList = (scope: Scope, collection: Collection): boolean =>

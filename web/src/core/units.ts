@@ -36,6 +36,16 @@ export function formatRate(bytesPerSecond: number): string {
   return `${formatBytes(bytesPerSecond)}/s`;
 }
 
+// Hours with one decimal; what is above zero and would round to it is "<0.1 h".
+export function formatHours(hours: number): string {
+  return hours > 0 && hours < 0.05 ? `<${formatNumber(0.1, 1)} h` : `${formatNumber(hours, 1)} h`;
+}
+
+// Millionths of a currency, which may have any name.
+export function formatMoney(micro: number, currency: string): string {
+  return `${formatNumber(micro / 1e6, 2)} ${currency}`;
+}
+
 // A share of 100, rounded; what is above zero and would round to it is "<1%".
 export function formatPercent(percent: number): string {
   if (percent > 0 && percent < 0.5) return "<1%";
@@ -100,8 +110,9 @@ export function formatClock(ms: number): string {
   }).format(ms);
 }
 
+// The date of a day of UTC.
 export function formatDay(ms: number): string {
-  return new Intl.DateTimeFormat(locale, { weekday: "short", month: "short", day: "numeric" }).format(ms);
+  return new Intl.DateTimeFormat(locale, { weekday: "short", month: "short", day: "numeric", timeZone: "UTC" }).format(ms);
 }
 
 const kSuffixes: Record<string, number> = {

@@ -228,6 +228,41 @@ export interface SeriesAnswer {
   series: { what: string; mean: (number | null)[]; max?: (number | null)[] }[];
 }
 
+export interface Usage {
+  allocated_device_hours: number;
+  device_hours?: Maybe<number>; // used
+  idle_device_hours?: Maybe<number>;
+}
+
+// Amounts of money are millionths of the answer's currency.
+interface Charged extends Usage {
+  memory_byte_hours: number;
+  charged_micro?: Maybe<number>;
+  used_micro?: Maybe<number>;
+  idle_micro?: Maybe<number>;
+}
+
+export interface UsageItem extends Charged {
+  key: string; // "": of shares without one
+  name: string;
+  start_ms?: number; // of a step of a day or an hour
+}
+
+export interface UsageAnswer {
+  by: string;
+  from_ms: number;
+  to_ms: number;
+  currency: Maybe<string>;
+  items: UsageItem[];
+  total: Charged & {
+    capacity_device_hours?: Maybe<number>;
+    unallocated_device_hours?: Maybe<number>;
+    price_micro?: Maybe<number>;
+    unallocated_micro?: Maybe<number>;
+  };
+  unpriced_models: string[];
+}
+
 export interface ExplainRequest {
   memory?: string;
   cores?: number;

@@ -18,6 +18,7 @@ import { EventsPage } from "./events";
 import { PlannerPage } from "./planner";
 import { SharePage } from "./share";
 import { SharesPage } from "./shares";
+import { UsagePage } from "./usage";
 import { WaitingPage } from "./waiting";
 
 export function OtherPage(): JSX.Element {
@@ -34,6 +35,8 @@ export function OtherPage(): JSX.Element {
       return <SharePage key={id} id={id} />;
     case "waiting":
       return cluster ? <WaitingPodsPage /> : <WaitingPage />;
+    case "usage":
+      return <UsagePage />;
     case "planner":
       return cluster ? <ManifestPlannerPage /> : <PlannerPage />;
     case "events":

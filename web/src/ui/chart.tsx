@@ -6,7 +6,6 @@ import { language } from "../core/i18n";
 import { zoomRange } from "../core/time_range";
 import { formatClock } from "../core/units";
 import type { ChartLine, HistoryData } from "./history";
-import { scheme } from "./theme";
 
 interface ChartProps {
   data: HistoryData;
@@ -15,6 +14,7 @@ interface ChartProps {
   top?: number; // the least upper end of the scale
   from: number;
   to: number;
+  scheme: string; // light or dark: with another one the chart is drawn again
   onZoom(from: number, to: number): void;
   onReset(): void;
 }
@@ -29,7 +29,6 @@ export default function Chart(props: ChartProps): JSX.Element {
   const legend = useRef<HTMLUListElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  const theme = scheme.value;
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -42,7 +41,7 @@ export default function Chart(props: ChartProps): JSX.Element {
       sync.unsub(plot);
       plot.destroy();
     };
-  }, [props.data, props.from, props.to, theme, language.value]);
+  }, [props.data, props.from, props.to, props.scheme, language.value]);
   return (
     <div class="chart">
       <ul class="chart-legend" ref={legend}>

@@ -10,6 +10,7 @@ import { params, setParams } from "../data/router";
 import { session } from "../data/session";
 import type { SeriesAnswer } from "../data/types";
 import { Failure, Loading, Nothing } from "./states";
+import { scheme } from "./theme";
 
 export interface ChartLine {
   what: string;
@@ -72,7 +73,7 @@ export function History({ of, charts }: { of: string; charts: ChartPlan[] }): JS
             <figure key={chart.title}>
               <figcaption>{chart.title}</figcaption>
               <Chart data={{ ...data, byteScale: chart.bytes ?? false }} lines={chart.lines} format={chart.format}
-                top={chart.top ?? undefined} from={data.from} to={data.to}
+                top={chart.top ?? undefined} from={data.from} to={data.to} scheme={scheme.value}
                 onZoom={(from: number, to: number) => change({ kind: "fixed", from, to })}
                 onReset={() => change({ kind: "last", ms: kRanges[1].ms })} />
             </figure>

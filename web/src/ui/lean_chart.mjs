@@ -1,5 +1,5 @@
 // Leaves out the parts of uPlot that chart.tsx does not use. It draws lines over time on linear scales: no
-// legend, bars, steps, curves and bands, no other scales, no dates as text. Once nothing refers to a part, the bundler
+// legend, points, bars, steps, curves and bands, no other scales, no dates as text. Once nothing refers to a part, the bundler
 // drops it. A cut that changes nothing fails the build: another version of the library needs a look here.
 import { readFile } from "node:fs/promises";
 
@@ -10,13 +10,20 @@ const kCuts = [
   // Data: one column of x for all series.
   [/\bmode == 2\b/g, "false"],
   [/\bmode == 1\b/g, "true"],
-  // Drawings: lines and points.
+  // Drawings: lines.
+  ["const pointsPath = points() ;", "const pointsPath = null;"],
+  ["if (show || idxs) {", "if (false) {"],
   [/\(paths\.(?:stepped|bars|spline) +=.*/g, ""],
+  ["paths = uPlot.paths = {\n\t\tpoints,\n\t}", "paths = uPlot.paths = {}"],
   [/\bbands\.forEach\(\(b, bi\)/g, "false && $&"],
   // The legend.
-  ["const showLegend = legend.show;", "const showLegend = false;"],
+  ["const showLegend = legend.show;", ""],
+  [/\bshowLegend\b/g, "false"],
+  [/\tfunction initLegendRow\(s, i\) \{[\s\S]*?\n\t\}\n/, ""],
   [/\blegend\.live\b/g, "false"],
   // Dates as text.
+  [/const (?:days3|months3) = .*/g, ""],
+  [/const engNames = \{[\s\S]*?\n\};/, "const engNames = null;"],
   [/const _time(?:AxisVals|SeriesVal) +=.*/g, ""],
   ["const _fmtDate = (opts.fmtDate || fmtDate);", ""],
   [/isStr\(sv\) \? timeSeriesVal.*? : sv \|\| _timeSeriesVal/g, "sv"],

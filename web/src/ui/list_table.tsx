@@ -26,10 +26,10 @@ export interface Column<T> {
 }
 
 interface ListTableProps<T extends Row> {
-  model: ListModel<T>;
+  model: Pick<ListModel<T>, "rows" | "total" | "want">;
   columns: Column<T>[]; // the first column holds the row's name
   label: string;
-  link?(row: T): string;
+  link?(row: T): string | null; // null: of this row there is no page
   onPick?(row: T): void; // instead of a link
   picked?: string | null;
 }
@@ -74,6 +74,7 @@ export function ListTable<T extends Row>(props: ListTableProps<T>): JSX.Element 
       const box = scroller.current;
       if (!box || model.rows.value.length === 0) return;
       active.current = next;
+      box.scrollIntoView({ block: "nearest" });
       box.scrollTop = scrollToRow(next, box.scrollTop, box.clientHeight - kHead);
       scrollTop.value = box.scrollTop;
       focusRow.value = next;
@@ -178,13 +179,14 @@ function TableRow<T extends Row>({ row, index, columns, link, onPick, picked, on
     );
   }
   const isPicked = picked === row.id;
+  const to = link?.(row);
   return (
     <div class={`table-row${isPicked ? " picked" : ""}`} role="row" aria-rowindex={index + 2} data-row={index}
-      tabIndex={link || onPick ? undefined : -1} style={style}>
+      tabIndex={to || onPick ? undefined : -1} style={style}>
       {columns.map((column, place) => (
         <div key={column.key} role="cell" class={cellClass(column)}>
-          {place > 0 ? column.cell(row) : link ? (
-            <a class="row-link" href={link(row)} onFocus={onFocus}>{column.cell(row)}</a>
+          {place > 0 ? column.cell(row) : to ? (
+            <a class="row-link" href={to} onFocus={onFocus}>{column.cell(row)}</a>
           ) : onPick ? (
             <button type="button" class="row-link" aria-pressed={isPicked} onFocus={onFocus} onClick={() => onPick(row)}>
               {column.cell(row)}

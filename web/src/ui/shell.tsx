@@ -34,11 +34,12 @@ const kItems: NavItem[] = [
   { page: "pools", title: "pools.title" },
   { page: "teams", title: "teams.title" },
   { page: "models", title: "models.title" },
+  { page: "usage", title: "usage.title" },
   { page: "planner", title: "planner.title" },
   { page: "events", title: "events.title" },
   { page: "about", title: "about.title" },
 ];
-const kLocalPages: readonly PageName[] = ["overview", "devices", "shares", "waiting", "planner", "events", "about"];
+const kLocalPages: readonly PageName[] = ["overview", "devices", "shares", "waiting", "usage", "planner", "events", "about"];
 
 function navItems(): NavItem[] {
   return isCluster() ? kItems : kLocalPages.flatMap((page) => kItems.filter((item) => item.page === page));
