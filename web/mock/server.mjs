@@ -1,7 +1,7 @@
 // The console's API without a cluster and without a device, for development and for the browser tests:
 //   node mock/server.mjs [--port 9400] [--out out] [--base /] [--shares 40] [--devices 8] [--changes] [--calm] [--still]
-//     [--cluster [--nodes 12] [--agentless] [--history] [--login token]]
-// --calm: no faults, no odd names; --still: nothing changes by itself; --cluster: as in a cluster of --nodes nodes with
+//     [--prices] [--cluster [--nodes 12] [--agentless] [--history] [--login token]]
+// --prices: usage has a cost; --calm: no faults, no odd names; --still: nothing changes by itself; --cluster: as in a cluster of --nodes nodes with
 // --devices devices each; --agentless: use is not known; --login token: viewers sign in with the tokens of viewers.mjs.
 // Used by tests as startMock(options).
 import { randomBytes } from "node:crypto";
@@ -11,6 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { change, explain, page, Refusal, series } from "./answers.mjs";
 import { ClusterWorld } from "./cluster.mjs";
+import { usage, usageCsv } from "./usage.mjs";
 import { kViewers, seenBy, seenExplanation, wholeScope } from "./viewers.mjs";
 import { World } from "./world.mjs";
 
@@ -44,6 +45,7 @@ class Mock {
     this.dataDelayMs = 0;
     this.viewers = new Map(Object.entries(kViewers)); // by token
     this.noSignIn = null; // a Refusal of each sign-in
+    this.noUsage = null; // a Refusal of each request of usage
   }
 
   async start() {
@@ -165,6 +167,10 @@ class Mock {
       return void response.writeHead(204).end();
     }
     if (path === "stream") return this.stream(query, response, session);
+    if (path === "usage.csv") {
+      response.writeHead(200, { "Content-Type": "text/csv; charset=utf-8", "Content-Disposition": 'attachment; filename="usage.csv"' });
+      return void response.end(usageCsv(this.read("usage", query, body, session)));
+    }
     this.json(response, 200, this.read(path, query, body, session));
   }
 
@@ -193,6 +199,9 @@ class Mock {
         return { ...head, ...world.overview() };
       case "series":
         return { ...head, ...series(query, Date.now()) };
+      case "usage":
+        if (this.noUsage) throw this.noUsage;
+        return { ...head, ...usage(world, query, { ...this.options, sees: scope.everything }, Date.now()) };
       case "explain":
         return explain(this.world, body);
       case "changes":
@@ -285,7 +294,7 @@ function optionsOf(words) {
   const rest = [...words];
   while (rest.length > 0) {
     const name = rest.shift().replace(/^--/, "");
-    if (["changes", "calm", "still", "cluster", "agentless", "history"].includes(name)) options[name] = true;
+    if (["changes", "calm", "still", "cluster", "agentless", "history", "prices"].includes(name)) options[name] = true;
     else options[name] = ["port", "shares", "devices", "nodes"].includes(name) ? Number(rest.shift()) : rest.shift();
   }
   if (options.out) options.out = resolve(options.out);

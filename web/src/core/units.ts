@@ -36,14 +36,18 @@ export function formatRate(bytesPerSecond: number): string {
   return `${formatBytes(bytesPerSecond)}/s`;
 }
 
+// From this on, decimals say nothing.
+const kWhole = 1000;
+
 // Hours with one decimal; what is above zero and would round to it is "<0.1 h".
 export function formatHours(hours: number): string {
-  return hours > 0 && hours < 0.05 ? `<${formatNumber(0.1, 1)} h` : `${formatNumber(hours, 1)} h`;
+  return hours > 0 && hours < 0.05 ? `<${formatNumber(0.1, 1)} h` : `${formatNumber(hours, hours < kWhole ? 1 : 0)} h`;
 }
 
 // Millionths of a currency, which may have any name.
 export function formatMoney(micro: number, currency: string): string {
-  return `${formatNumber(micro / 1e6, 2)} ${currency}`;
+  const amount = micro / 1e6;
+  return `${formatNumber(amount, amount < kWhole ? 2 : 0)} ${currency}`;
 }
 
 // A share of 100, rounded; what is above zero and would round to it is "<1%".

@@ -54,12 +54,16 @@ export interface BarPart {
   percent: number; // of the bar's length
 }
 
-// The bar of an amount: used and idle, or allocated where use is not known. `scale` is what its length stands for.
-export function usageBar({ allocated_device_hours: allocated, device_hours: used }: Usage, scale: number): BarPart[] {
-  const percent = (hours: number): number => ratioPercent(Math.min(hours, scale), scale) ?? 0;
-  if (used == null) return [{ key: "allocated", percent: percent(allocated) }];
-  const part = percent(Math.min(used, allocated));
-  return [{ key: "used", percent: part }, { key: "idle", percent: percent(allocated) - part }];
+// The bar of an amount: used, idle, and what was allocated and of which neither is known. `scale` is what its length
+// stands for.
+export function usageBar({ allocated_device_hours: allocated, device_hours: used, idle_device_hours: idle }: Usage, scale: number): BarPart[] {
+  let left = Math.min(allocated, scale);
+  const part = (key: BarPart["key"], hours: number): BarPart => {
+    const taken = Math.min(hours, left);
+    left -= taken;
+    return { key, percent: ratioPercent(taken, scale) ?? 0 };
+  };
+  return [part("used", used ?? 0), part("idle", idle ?? 0), part("allocated", left)].filter(({ percent }) => percent > 0.01);
 }
 
 export interface DaySum {

@@ -18,9 +18,9 @@ import { amountText } from "../ui/bars";
 import { column } from "../ui/cells";
 import { Icon } from "../ui/icons";
 import { type Column, ListTable } from "../ui/list_table";
-import { EmptyList, Failure, Loading, Nothing } from "../ui/states";
+import { EmptyList, Failure, Freshness, Loading, Nothing } from "../ui/states";
 import { FilterBox, setFilters, Toolbar } from "../ui/toolbar";
-import { Name, NotKnown, Sentence } from "../ui/values";
+import { EndOfName, Name, NotKnown, Sentence } from "../ui/values";
 
 const kRefreshMs = 300_000;
 
@@ -60,6 +60,7 @@ export function UsagePage(): JSX.Element {
         }} />
         <FilterBox label={t("list.filter_label")} hint={t("column.name")} />
       </Toolbar>
+      <Freshness dataTime={null} sources={[]} />
       {failure && <Failure failure={failure} retry={reload} />}
       {!failure && !answer && <Loading rows={8} />}
       {answer && kept && <Content answer={answer} days={to - from > 86_400_000 && <Days span={span} />} />}
@@ -130,7 +131,7 @@ function Sums({ answer: { total, currency } }: { answer: UsageAnswer }): JSX.Ele
     <section class="panel" aria-labelledby="sums-title">
       <div class="panel-head"><h2 id="sums-title">{t("usage.hours")}</h2></div>
       <div class="usage-bar" aria-hidden="true"><Bar of={total} scale={capacity ?? total.allocated_device_hours} /></div>
-      <table class="funnel">
+      <table class="funnel usage-sums">
         <thead class="sr-only">
           <tr><th>{t("column.what")}</th><th>{t("usage.hours")}</th><th>{t("column.of_total")}</th>{currency && <th>{t("usage.cost")}</th>}</tr>
         </thead>
@@ -139,7 +140,7 @@ function Sums({ answer: { total, currency } }: { answer: UsageAnswer }): JSX.Ele
             const part = ratioPercent(hours, capacity);
             return (
               <tr key={key}>
-                <th scope="row">{label} <span class={key && `key key-${key}`} /></th>
+                <th scope="row"><span class={`key key-${key}`} /> {label}</th>
                 <td class="amount strong"><Amount value={hours} format={formatHours} /></td>
                 <td class="amount figure muted">{part !== null && formatPercent(part)}</td>
                 {currency && <td class="amount"><Amount value={micro} format={(value) => formatMoney(value, currency)} /></td>}
@@ -164,8 +165,8 @@ function Days({ span }: { span: Record<string, string> }): JSX.Element {
   const days = answer ? daySums(answer.items, { from: answer.from_ms, to: answer.to_ms }) : [];
   const top = Math.max(0, ...days.map(({ sum }) => sum?.allocated_device_hours ?? 0));
   return (
-    <section class="panel" aria-labelledby="days-title">
-      <div class="panel-head"><h2 id="days-title">{t("usage.days")}</h2><span class="muted figure">{top > 0 && formatHours(top)}</span></div>
+    <section class="panel usage-days" aria-labelledby="days-title">
+      <div class="panel-head"><h2 id="days-title">{t("usage.days")}</h2>{top > 0 && <span class="muted figure">{t("usage.top", { n: formatHours(top) })}</span>}</div>
       {failure && <Failure failure={failure} retry={reload} />}
       {!failure && !answer && <Loading rows={5} />}
       {answer && (
@@ -198,6 +199,13 @@ function linkOf(by: string, { key }: UsageRow): string | null {
   }
 }
 
+// Pods of one owner differ at their end, devices of one model by their ID.
+function RowName({ by, row: { key, name } }: { by: string; row: UsageRow }): JSX.Element {
+  if (!name) return by === "model" ? <NotKnown /> : <span class="muted">{t("value.none")}</span>;
+  if (by === "device") return <span class="device-name"><Name text={name} />{name !== key && <span class="muted"><EndOfName text={key} /></span>}</span>;
+  return name.includes("/") && by !== "model" ? <EndOfName text={name} /> : <Name text={name} />;
+}
+
 function columns(by: string, currency: Maybe<string>): Column<UsageRow>[] {
   const amount = (field: keyof UsageRow, title: string, rank: number, format: Format, width = 84): Column<UsageRow> =>
     column("count", field, title, rank, { width, cell: (row) => <Amount value={row[field] as Maybe<number>} format={format} /> });
@@ -205,7 +213,7 @@ function columns(by: string, currency: Maybe<string>): Column<UsageRow>[] {
   return [
     column("text", "name", t("column.name"), 1, {
       width: 150, narrow: 96, grow: 3,
-      cell: ({ name }) => (name ? <Name text={name} /> : by === "model" ? <NotKnown /> : <span class="muted">{t("value.none")}</span>),
+      cell: (row) => <RowName by={by} row={row} />,
     }),
     amount("allocated_device_hours", t("column.allocated"), 1, formatHours),
     amount("device_hours", t("column.used"), 3, formatHours),
