@@ -2,7 +2,7 @@
 import { Refusal } from "./answers.mjs";
 
 const kHour = 3_600_000;
-const kDeviceBytes = 160 * 1024 ** 3; // so large that no device of the mock is promised more than once
+const kDeviceBytes = 80 * 1024 ** 3;
 const kSteps = { all: Number.POSITIVE_INFINITY, day: 24 * kHour, hour: kHour };
 const kKeys = {
   share: (share) => share.id, device: (_, device) => device.id, model: (_, device) => device.model, namespace: (share) => share.namespace,
@@ -33,9 +33,12 @@ function choices(query, cluster, now) {
   return { by, step, from, to: Number(query.get("to") ?? now) };
 }
 
-// What one share had of one device in an hour.
-function hourOf(share, device, busy, priced) {
-  const allocated = Math.min(1, Math.max((device.limit_bytes ?? 0) / kDeviceBytes, (device.cores_percent ?? 0) / 100));
+// The larger part of memory and compute.
+const promised = (device) => Math.min(1, Math.max((device.limit_bytes ?? 0) / kDeviceBytes, (device.cores_percent ?? 0) / 100));
+
+// What one share had of one device in an hour. `scale` is below 1 where the device was promised more than once.
+function hourOf(share, device, { busy, scale, priced }) {
+  const allocated = promised(device) * scale;
   const used = device.usage_permille == null ? null : Math.min(allocated, (device.usage_permille / 1000) * busy);
   const micro = (hours) => (priced && hours !== null ? Math.round(hours * priceOf(device.model) * 1e6) : null);
   return {
@@ -48,17 +51,20 @@ function hourOf(share, device, busy, priced) {
 // The answer of GET usage. `sees` says whether the viewer sees all devices and pods.
 export function usage(world, query, { cluster = false, prices = false, sees = true }, now) {
   const { by, step, from, to } = choices(query, cluster, now);
+  const shares = world.shareRows();
+  const promises = new Map();
+  for (const { id, ...device } of shares.flatMap((share) => share.devices)) promises.set(id, (promises.get(id) ?? 0) + promised(device));
   const rows = new Map();
   const all = [];
   for (let start = from; start < to; start += kHour) {
     const at = step === "all" ? 0 : Math.floor(start / kSteps[step]) * kSteps[step];
-    for (const share of world.shareRows()) {
+    for (const share of shares) {
       for (const device of share.devices) {
         const key = kKeys[by](share, device) ?? "";
         const name = by === "share" ? share.name : by === "device" ? device.model : key;
         const row = rows.get(`${at} ${key}`) ?? { key, name, ...(at ? { start_ms: at } : {}), hours: [] };
         rows.set(`${at} ${key}`, row);
-        const hour = hourOf(share, device, busyAt(start), prices);
+        const hour = hourOf(share, device, { busy: busyAt(start), scale: Math.min(1, 1 / promises.get(device.id)), priced: prices });
         row.hours.push(hour);
         all.push(hour);
       }

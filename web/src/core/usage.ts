@@ -21,7 +21,7 @@ export interface Span {
 export function usageSpan(name: string, nowMs: number): Span {
   const now = new Date(nowMs);
   const month = (back: number): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1);
-  if (name === "month") return { from: month(0), to: nowMs };
+  if (name === "month") return { from: month(0), to: Math.max(nowMs, month(0) + 1) };
   if (name === "last-month") return { from: month(1), to: month(0) };
   const hour = Math.floor(nowMs / kHourMs) * kHourMs;
   return { from: hour + kHourMs - (kDays[name] ?? 1) * kDayMs, to: nowMs };

@@ -80,9 +80,10 @@ export function ListTable<T extends Row>(props: ListTableProps<T>): JSX.Element 
       focusRow.value = next;
     },
   }), [model]);
+  const focus = focusRow.value; // read here, so that a change draws the table
   useLayoutEffect(() => {
-    if (focusRow.value === null) return;
-    const row = scroller.current?.querySelector<HTMLElement>(`[data-row="${focusRow.value}"]`);
+    if (focus === null) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-row="${focus}"]`);
     const target = row?.querySelector<HTMLElement>(".row-link") ?? row;
     if (target) {
       target.focus({ preventScroll: true });

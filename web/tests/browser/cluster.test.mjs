@@ -172,7 +172,7 @@ test("planner.Form_WritesAManifestThatIsPlanned", async () => {
 test("keys.Letters_OpenThePagesOfACluster", async () => {
   const { page, context } = await open("");
   await settled(page);
-  const keys = { w: "Waiting", n: "Nodes", d: "Devices", s: "Shares", k: "Workloads", q: "Queues", l: "Pools", t: "Teams", m: "Models", p: "Planner" };
+  const keys = { w: "Waiting", n: "Nodes", d: "Devices", s: "Shares", k: "Workloads", q: "Queues", l: "Pools", t: "Teams", m: "Models", u: "Usage", p: "Planner" };
   for (const [key, name] of Object.entries(keys)) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
@@ -183,7 +183,7 @@ test("keys.Letters_OpenThePagesOfACluster", async () => {
 
 test("chinese.ClusterPages_HaveNoEnglishTitles", async () => {
   const { page, context, faults } = await open("", { locale: "zh-CN" });
-  for (const name of ["等待", "节点", "设备", "份额", "工作负载", "队列", "资源池", "团队", "模型", "规划"]) {
+  for (const name of ["等待", "节点", "设备", "份额", "工作负载", "队列", "资源池", "团队", "模型", "用量", "规划"]) {
     await page.getByRole("navigation", { name: "页面" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
   }
@@ -196,6 +196,6 @@ test("local.ClusterPages_AreNoPages", async (t) => {
   t.after(() => local.stop());
   const { page, context } = await openPage(browser, local, { path: "queues" });
   await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
-  assert.equal(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").count(), 7);
+  assert.equal(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").count(), 8);
   await context.close();
 });

@@ -22,7 +22,7 @@ function paths() {
   return {
     overview: "", devices: "devices", device: `devices/${mock.world.devices[2].id}`, faulty: `devices/${mock.world.devices[5].id}`,
     shares: "shares", share: "shares/t-9", long: "shares/t-4", unknown: "shares/t-3", waiting: "waiting?pick=studio/4711",
-    planner: "planner?memory=70Gi&gpus=2", empty: "planner", events: "events", about: "about", missing: "nowhere", gone: "shares/t-9999",
+    planner: "planner?memory=70Gi&gpus=2", empty: "planner", events: "events", about: "about", usage: "usage?range=7d", missing: "nowhere", gone: "shares/t-9999",
   };
 }
 
@@ -33,7 +33,7 @@ function clusterPaths() {
     unscheduled: "waiting/sandbox/demo-9", bound: `waiting/${bound.name}`, nodes: "nodes", node: "nodes/gpu-0", unreadable: "nodes/gpu-9",
     devices: "devices", device: `devices/${cluster.world.devices[2].id}`, shares: "shares", share: `shares/${bound.id}`,
     workloads: "workloads", workload: "workloads/research/JobSet/sweep", queues: "queues", queue: "queues/nlp", fault: "queues/batch",
-    pools: "pools", teams: "teams", models: "models", planner: "planner", events: "events", about: "about",
+    pools: "pools", teams: "teams", models: "models", planner: "planner", events: "events", about: "about", usage: "usage",
   };
 }
 
@@ -85,7 +85,7 @@ test("chinese.AllPages_HaveNoEnglishLeft", async () => {
   const { page, context, faults } = await openPage(browser, mock, { locale: "zh-CN", path: "devices" });
   await page.getByRole("heading", { name: "设备", exact: true }).waitFor();
   assert.equal(await page.locator("html").getAttribute("lang"), "zh-CN");
-  for (const name of ["概览", "份额", "等待", "规划", "事件", "关于"]) {
+  for (const name of ["概览", "份额", "等待", "用量", "规划", "事件", "关于"]) {
     await page.getByRole("navigation", { name: "页面" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
   }
