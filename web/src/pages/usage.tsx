@@ -105,9 +105,9 @@ function Content({ answer, days }: { answer: UsageAnswer; days: JSX.Element | fa
       {unpriced.length > 0 && (
         <p class="notice tone-waiting"><Icon name="warning" /><span>{t("usage.unpriced")} <Sentence text={unpriced.join(", ")} /></span></p>
       )}
-      <div class={days ? "grid-2" : undefined}>
+      <div class={days && items.length ? "grid-2" : undefined}>
         <Sums answer={answer} />
-        {days}
+        {items.length > 0 && days}
       </div>
       {items.length ? <Rows answer={answer} /> : <EmptyList list="usage" title={t("usage.nothing")}>{t("usage.nothing_why")}</EmptyList>}
     </>
@@ -120,26 +120,32 @@ function Bar({ of, scale }: { of: Usage; scale: number }): JSX.Element {
 
 function Sums({ answer: { total, currency } }: { answer: UsageAnswer }): JSX.Element {
   const capacity = total.capacity_device_hours;
+  const scale = capacity ?? total.allocated_device_hours;
+  const rest = total.allocated_device_hours - (total.device_hours ?? 0) - (total.idle_device_hours ?? 0);
+  const restMicro = total.charged_micro == null ? null : total.charged_micro - (total.used_micro ?? 0) - (total.idle_micro ?? 0);
   const rows: [string, string, Maybe<number>, Maybe<number>][] = [
     ["used", t("funnel.used"), total.device_hours, total.used_micro],
     ["idle", t("funnel.idle"), total.idle_device_hours, total.idle_micro],
-    ["allocated", t("funnel.allocated"), total.allocated_device_hours, total.charged_micro],
+    ["allocated", t("usage.unknown"), rest, restMicro],
+    ["", t("funnel.allocated"), total.allocated_device_hours, total.charged_micro],
     ["unallocated", t("usage.unallocated"), total.unallocated_device_hours, total.unallocated_micro],
     ["", t("funnel.total"), capacity, total.price_micro],
   ];
+  // The row of use that is not known is there if its part of the bar is.
+  const shown = rows.filter(([key]) => key !== "allocated" || usageBar(total, scale).some((part) => part.key === key));
   return (
     <section class="panel" aria-labelledby="sums-title">
       <div class="panel-head"><h2 id="sums-title">{t("usage.hours")}</h2></div>
-      <div class="usage-bar" aria-hidden="true"><Bar of={total} scale={capacity ?? total.allocated_device_hours} /></div>
+      <div class="usage-bar" aria-hidden="true"><Bar of={total} scale={scale} /></div>
       <table class="funnel usage-sums">
         <thead class="sr-only">
           <tr><th>{t("column.what")}</th><th>{t("usage.hours")}</th><th>{t("column.of_total")}</th>{currency && <th>{t("usage.cost")}</th>}</tr>
         </thead>
         <tbody>
-          {rows.map(([key, label, hours, micro]) => {
+          {shown.map(([key, label, hours, micro]) => {
             const part = ratioPercent(hours, capacity);
             return (
-              <tr key={key}>
+              <tr key={label}>
                 <th scope="row"><span class={`key key-${key}`} /> {label}</th>
                 <td class="amount strong"><Amount value={hours} format={formatHours} /></td>
                 <td class="amount figure muted">{part !== null && formatPercent(part)}</td>
@@ -202,7 +208,7 @@ function linkOf(by: string, { key }: UsageRow): string | null {
 // Pods of one owner differ at their end, devices of one model by their ID.
 function RowName({ by, row: { key, name } }: { by: string; row: UsageRow }): JSX.Element {
   if (!name) return by === "model" ? <NotKnown /> : <span class="muted">{t("value.none")}</span>;
-  if (by === "device") return <span class="device-name"><Name text={name} />{name !== key && <span class="muted"><EndOfName text={key} /></span>}</span>;
+  if (by === "device" && name !== key) return <span class="usage-device"><Name text={name.replace(/^NVIDIA /, "")} /><EndOfName text={key} /></span>;
   return name.includes("/") && by !== "model" ? <EndOfName text={name} /> : <Name text={name} />;
 }
 
@@ -212,7 +218,7 @@ function columns(by: string, currency: Maybe<string>): Column<UsageRow>[] {
   const money: Format = (micro) => formatMoney(micro, currency ?? "");
   return [
     column("text", "name", t("column.name"), 1, {
-      width: 150, narrow: 96, grow: 3,
+      width: 190, narrow: 96, grow: 3,
       cell: (row) => <RowName by={by} row={row} />,
     }),
     amount("allocated_device_hours", t("column.allocated"), 1, formatHours),

@@ -143,6 +143,7 @@ test("usage.Agentless_IsNotKnown", async (t) => {
   await settled(page);
   await page.locator(".days li").first().waitFor();
   for (const name of ["Used", "Idle"]) assert.match(await sumOf(page, name), /—/);
+  assert.match(await sumOf(page, "Use not known"), /[\d,.]+ h/);
   assert.equal(await page.locator(".bar-used, .bar-idle").count(), 0);
   assert.ok(await page.locator(".bar-allocated").count() > 7);
   assert.deepEqual(faults, []);
