@@ -45,9 +45,10 @@ class SwapTest : public GateTest {
 
   // Bytes of chunks on the card, by the card's books.
   static std::uint64_t resident() { return booked(Charge::kVmm); }
-  // Whether it comes to that, with a bound.
+  // Whether it comes to that, with a bound, and the pager has finished its pass: the card's books
+  // change before the figures that it publishes.
   static bool becomesResident(std::uint64_t bytes) {
-    return eventually([=] { return resident() == bytes; });
+    return eventually([=] { return resident() == bytes && !shows(ledger::kSwapMoving); });
   }
   // A moment in which the mover would have looked several times.
   static bool staysResident(std::uint64_t bytes) {
