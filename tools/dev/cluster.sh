@@ -5,11 +5,11 @@ GO_WANTED=go1.25.7
 # The earlier commit that upgrades start from.
 BEFORE=${DIVVY_BEFORE:-HEAD~1}
 # The checks of a node that depend on an agent without rights or on CDI.
-# Checks of a node that take long and have not failed for long: ./dev nightly has them (docs/development/ci.md).
+# Checks that take long and have not failed for long, or need a program of others: ./dev nightly has them (docs/development/ci.md).
 AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-given-again-once-it-is-quiet
   kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
   kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin
-  kubelet-an-upgrade-loses-no-series-alert-or-annotation)
+  kubelet-an-upgrade-loses-no-series-alert-or-annotation console-behind-oauth2-proxy)
 # How often the checks that kill do so; all that fit into a minute at night.
 KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither
@@ -128,6 +128,16 @@ build_volcano() {
   fi
 }
 
+# Prints its path, or nothing.
+build_oauth2_proxy() {
+  if go_programs oauth2-proxy build/third_party tests/third_party/oauth2-proxy 0 "" \
+    github.com/oauth2-proxy/oauth2-proxy/v7; then
+    printf '%s\n' "$PWD/build/third_party/oauth2-proxy"
+  else
+    say "oauth2-proxy cannot be built here: the check of a console behind it is skipped"
+  fi
+}
+
 # The kinds that Prometheus' operator has and the chart makes something of. Where they are, or nothing.
 operator_kinds() {
   local dir module=github.com/prometheus-operator/prometheus-operator out=build/third_party/operator-kinds kind
@@ -210,7 +220,7 @@ cluster() {
     node_vm "$@"
     return
   fi
-  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano runtime=1
+  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano proxy runtime=1
   local on=() rest=()   # options that say what is up; others, which only the command takes
   shift || true
   while (($#)); do
@@ -264,6 +274,11 @@ cluster() {
           die "this cluster has a node with a kubelet, and is checked with --kubelet only: ./dev cluster down first"
         build/release/tests/fake_nodes 3x8 |
           "$program" up --nodes-from - "${on[@]}"
+        # CI leaves this check out.
+        if [[ " ${rest[*]} " != *" --except "* ]]; then
+          proxy=$(build_oauth2_proxy)
+          rest+=(${proxy:+--oauth2-proxy "$proxy"})
+        fi
       fi
       "$program" check "${on[@]}" "${rest[@]}" ;;
     *)
@@ -308,7 +323,7 @@ e2e() { # [--json FILE] [--junit FILE] [--only TEXT] [--node containerd2] [--nig
   elif ((night)); then
     ((EUID == 0)) || die "e2e --night: a node with a kubelet needs root"
     parts+=(build/e2e-kills.json)
-    stage "checks that kill" ./dev cluster check --only kills- --json "${parts[0]}" || status=$?
+    stage "checks that kill, or need a program of others" ./dev cluster check --only kills-,console-behind --json "${parts[0]}" || status=$?
     build/cluster/bin/cluster down
     parts+=(build/e2e-node.json)
     stage "checks of a node" ./dev cluster check --kubelet --only "$except" --json "${parts[1]}" || status=$?
@@ -329,7 +344,7 @@ e2e() { # [--json FILE] [--junit FILE] [--only TEXT] [--node containerd2] [--nig
         ${except:+--except "$except"} ${only:+--only "$only"} || status=$?
       build/cluster/bin/cluster down
     fi
-    [[ -n $only ]] || say "${#AT_NIGHT[@]} more checks of a node, and more kills, run with --night"
+    [[ -n $only ]] || say "${#AT_NIGHT[@]} more checks, and more kills, run with --night"
   fi
   tools/join-checks ${junit:+--junit "$junit"} "${parts[@]}" >build/e2e-all.json
   [[ -z $file ]] || cp build/e2e-all.json "$file"

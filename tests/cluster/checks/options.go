@@ -13,7 +13,7 @@ import (
 
 // options of every test program of checks; files are found from the repository's folder.
 var options = struct {
-	dir, divvy, deploy, before, nvidia, volcano, records *string
+	dir, divvy, deploy, before, nvidia, volcano, proxy, records *string
 
 	kills *int
 	names *bool
@@ -25,6 +25,7 @@ var options = struct {
 		"where CMake put the programs of an earlier commit (empty: their check is skipped)"),
 	nvidia:  flag.String("nvidia", "", "NVIDIA's device plugin (empty: its check is skipped)"),
 	volcano: flag.String("volcano", "", "Volcano's scheduler (empty: its check is skipped)"),
+	proxy:   flag.String("oauth2-proxy", "", "the program oauth2-proxy (empty: its check is skipped)"),
 	records: flag.String("records", "", "JSON file of one record per check, written after each"),
 	kills:   flag.Int("kills", 0, "how often checks that kill do so (0: as fits into a minute)"),
 	names:   flag.Bool("names", false, "print names and requirements of the checks, and run none"),
@@ -66,7 +67,8 @@ func openEnv(ctx context.Context) (*harness.Env, error) {
 	}
 	return &harness.Env{Ctx: ctx, Client: client, Installation: &harness.Installation{Cluster: cluster,
 		Divvy: *options.divvy, Deploy: *options.deploy, Kills: *options.kills, OwnCertificate: true,
-		Before: *options.before, Nvidia: *options.nvidia, Volcano: *options.volcano}}, nil
+		Before: *options.before, Nvidia: *options.nvidia, Volcano: *options.volcano,
+		OAuth2Proxy: *options.proxy}}, nil
 }
 
 var records struct {

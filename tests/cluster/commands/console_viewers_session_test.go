@@ -62,14 +62,15 @@ var servedAddress = regexp.MustCompile(`The console serves (http://\S+)/; viewer
 
 // openViewerConsole starts a console with an account of its own, and waits until it has read the cluster. The second
 // result ends it; it is never nil.
-func openViewerConsole(env *harness.Env) (*viewerConsole, func(), error) {
+func openViewerConsole(env *harness.Env, options ...string) (*viewerConsole, func(), error) {
 	file, gone, err := env.CreateAccount(viewerConsoleAccount, viewerConsoleRules)
 	if err != nil {
 		return nil, gone, err
 	}
 	ctx, cancel := context.WithCancel(env.Ctx)
-	command := exec.CommandContext(ctx, env.Divvy, "console", "--cluster", "--login", "token", "--history", "memory",
-		"--listen", "127.0.0.1:0", "--kubeconfig", file, "--agents", "none", "--name", "the-cluster")
+	options = append([]string{"console", "--cluster", "--login", "token", "--history", "memory",
+		"--listen", "127.0.0.1:0", "--kubeconfig", file, "--agents", "none", "--name", "the-cluster"}, options...)
+	command := exec.CommandContext(ctx, env.Divvy, options...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = harness.StopBound
 	c := &viewerConsole{env: env, said: &keptText{}}

@@ -182,7 +182,23 @@ func (c *Cluster) prepare() error {
 	if err := os.Symlink(c.Self, kubectl); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
+	if err := c.SetAuthentication(nil); err != nil {
+		return err
+	}
 	return os.WriteFile(c.Path("audit-policy.yaml"), []byte(auditPolicy), 0o644)
+}
+
+// SetAuthentication replaces the AuthenticationConfiguration, which the API server reads again when it changes. Nil: no
+// issuer but that of service accounts.
+func (c *Cluster) SetAuthentication(configuration []byte) error {
+	if configuration == nil {
+		configuration = []byte(`{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration"}`)
+	}
+	file := c.Path("authentication.json")
+	if err := os.WriteFile(file+".new", configuration, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 func (c *Cluster) startState() error {
@@ -199,6 +215,7 @@ func (c *Cluster) startState() error {
 		"--cert-dir="+c.Path("pki"),
 		"--tls-cert-file="+pki("apiserver.crt"), "--tls-private-key-file="+pki("apiserver.key"),
 		"--client-ca-file="+pki("ca.crt"),
+		"--authentication-config="+c.Path("authentication.json"),
 		"--service-account-key-file="+pki("service-accounts.pub"),
 		"--service-account-signing-key-file="+pki("service-accounts.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",

@@ -33,6 +33,7 @@ Runs the programs of go test beside this one, in checks/, on a cluster that is u
   --deploy DIR         where the manifests are [deploy/kubernetes]
   --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
   --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
+  --oauth2-proxy PROGRAM  oauth2-proxy, for the check of a console behind it [it is skipped]
   --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
   --kills N            how often those that kill do so [as fits into a minute]
 `
@@ -60,7 +61,7 @@ func checkCommand(args []string) int {
 	_ = flags.String("containerd", "", "")
 	_ = flags.Bool("helper", false, "")
 	var run checkRun
-	for _, name := range []string{"install", "deploy", "before", "volcano", "nvidia", "kills"} {
+	for _, name := range []string{"install", "deploy", "before", "volcano", "oauth2-proxy", "nvidia", "kills"} {
 		flags.Func(name, "", func(value string) error {
 			run.options = append(run.options, "-"+name+"="+value)
 			return nil
