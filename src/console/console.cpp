@@ -120,6 +120,9 @@ class Console::Impl {
     listen.certificate_file = options_.certificate_file;
     listen.key_file = options_.key_file;
     listen.parse_parameters = true;
+    Result<http::TrustedProxies> proxies = http::TrustedProxies::parse(options_.trusted_proxies);
+    if (!proxies) return Error(proxies.error()).context("--trusted-proxies");
+    listen.proxies = std::move(*proxies);
     listen.fields = securityFields();
     Result<std::unique_ptr<http::Server>> server =
         http::Server::start(executor_, listen, std::move(routes));

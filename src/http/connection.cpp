@@ -203,7 +203,7 @@ class Connection {
   }
 
   template <typename Message>
-  Query queryOf(Message& message, Admitted admitted) const {
+  Query queryOf(Message& message, Admitted admitted) {
     Query query;
     query.target = std::string(message.target());
     query.content_type = std::string(message[wire::field::content_type]);
@@ -215,8 +215,17 @@ class Connection {
     for (const auto& field : message)
       query.fields.add(std::string(field.name_string()), std::string(field.value()));
     query.peer = peer_;
+    query.client = client_ = clientOf(query.fields);
     query.tls = !std::is_same_v<Wire, PlainWire>;
     return query;
+  }
+
+  std::string clientOf(const Fields& fields) const {
+    if (server_->listen.proxies.empty()) return peer_;
+    std::vector<std::string_view> forwarded;
+    for (const Field& field : fields.all())
+      if (equalNames(field.name, "X-Forwarded-For")) forwarded.emplace_back(field.value);
+    return server_->listen.proxies.clientOf(peer_, forwarded);
   }
 
   // The connection ends after the reply, unless the caller knows better.
@@ -253,7 +262,7 @@ class Connection {
     const std::shared_ptr<Stream::State> state = answer.stream->state();
     StreamSlots::Slot slot;
     const StreamSlots::Refusal refusal =
-        server_->stopped ? StreamSlots::Refusal::kAll : server_->slots.take(peer_, &slot);
+        server_->stopped ? StreamSlots::Refusal::kAll : server_->slots.take(client_, &slot);
     const bool refused = refusal != StreamSlots::Refusal::kNone;
     if (refused) answer = tooManyStreams(refusal);
     // What is sent without waiting for it must still end the application's stream.
@@ -269,6 +278,7 @@ class Connection {
   const std::shared_ptr<ServerState> server_;
   Booked& booked_;
   const std::string& peer_;
+  std::string client_;  // of the last request
   beast::flat_buffer buffer_;
 };
 

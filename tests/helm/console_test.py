@@ -237,9 +237,11 @@ class Said(unittest.TestCase):
 
     def test_words_reach_the_program(self):
         args = container("--set", "console.clusterName=a cluster,console.teamLabel=example.com/team",
-                         "--set", "console.extraArgs={--interval=5s}", "--set-string", "listenAddress=[::]")["args"]
-        self.assertLessEqual({"--name=a cluster", "--team-label=example.com/team", "--interval=5s",
-                              "--listen=[::]:9400"}, set(args))
+                         "--set", "console.extraArgs={--interval=5s}",
+                         "--set-json", 'console.trustedProxies=["10.0.0.0/8", "fd00::7"]',
+                         "--set-string", "listenAddress=[::]")["args"]
+        self.assertLessEqual({"--trusted-proxies=10.0.0.0/8,fd00::7", "--name=a cluster",
+                              "--team-label=example.com/team", "--interval=5s", "--listen=[::]:9400"}, set(args))
         env = container("--set", "apiServer.host=10.0.0.1,apiServer.port=6443")["env"]
         self.assertIn({"name": "KUBERNETES_SERVICE_HOST", "value": "10.0.0.1"}, env)
         self.assertIn({"name": "KUBERNETES_SERVICE_PORT", "value": "6443"}, env)
@@ -333,6 +335,7 @@ class Refuses(unittest.TestCase):
                       "console.service.nodePort=70000", "console.ingress.host=https://x",
                       "console.ingress.host=x:80", "console.ingress.tls=true", "console.tls.secretName=A_B",
                       "console.tls.crt=x", "console.prices.currency=EUR", "console.prices.vat=19",
+                      "console.trustedProxies={proxy.example.com}", "console.trustedProxies={10.0.0.0/}",
                       "console.viewerRole.aggregateTo={*}",
                       "networkPolicy.consolePeers={x}", "networkPolicy.consolePeers[0].from=x"):
             said = refusal("--set", words)

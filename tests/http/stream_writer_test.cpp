@@ -157,6 +157,52 @@ TEST_F(StreamWriterTest, ServerDestroyed_StreamsClosed) {
   EXPECT_TRUE(client.ended());
 }
 
+class StreamsBehindProxy : public StreamWriterTest {
+ protected:
+  StreamsBehindProxy() : StreamWriterTest(behindProxy()) {}
+  static Listen behindProxy() {
+    Listen listen = bounded();
+    listen.proxies = *TrustedProxies::parse({"127.0.0.5"});
+    return listen;
+  }
+  static std::string streamFor(const std::string& client) {
+    return "GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: " + client + "\r\n\r\n";
+  }
+};
+
+// Regression: all viewers behind an Ingress shared the streams of one address.
+TEST_F(StreamsBehindProxy, ManyClients_EachHasStreamsOfItsOwn) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.emplace_back(server_, 5);
+    clients.back().send(streamFor("198.51.100." + std::to_string(i / 2)));
+    EXPECT_TRUE(clients.back().until("first\n").starts_with("HTTP/1.1 200 ")) << i;
+  }
+  // A sixth one of all.
+  EXPECT_TRUE(RawClient(server_, 5).ask(streamFor("198.51.100.9")).starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(StreamsBehindProxy, ManyStreamsOfClient_Refused) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back(server_, 5);
+    clients.back().send(streamFor("203.0.113." + std::to_string(i) + ", 198.51.100.1"));
+    EXPECT_TRUE(clients.back().until("first\n").starts_with("HTTP/1.1 200 ")) << i;
+  }
+  EXPECT_TRUE(RawClient(server_, 5).ask(streamFor("198.51.100.1")).starts_with("HTTP/1.1 429 "));
+  EXPECT_TRUE(awaitClosed(1)) << "the refused one";
+}
+
+TEST_F(StreamsBehindProxy, OtherAddress_MayNotNameClients) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back(server_, 6);
+    clients.back().send(streamFor("198.51.100." + std::to_string(i)));
+    EXPECT_TRUE(clients.back().until("first\n").starts_with("HTTP/1.1 200 ")) << i;
+  }
+  EXPECT_TRUE(RawClient(server_, 6).ask(streamFor("198.51.100.9")).starts_with("HTTP/1.1 429 "));
+}
+
 TEST_F(StreamWriterTest, TooManyOfAddress_RefusedUntilOneEnds) {
   std::vector<RawClient> clients;
   for (int i = 0; i < 3; ++i) {

@@ -61,6 +61,7 @@ console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std:
   if (!options.cluster) return result;
   result.certificate_file = options.certificate_file;
   result.key_file = options.key_file;
+  result.trusted_proxies = options.trusted_proxies;
   result.configuration.emplace_back("team-label", options.team_label);
   result.configuration.emplace_back("login", options.token_login ? "token" : "link");
   result.configuration.emplace_back("tls", options.certificate_file.empty() ? "no" : "yes");

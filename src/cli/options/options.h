@@ -144,7 +144,8 @@ struct ConsoleOptions {
   // Of a cluster.
   bool token_login = false;  // viewers sign in with tokens of the API server, not with a link
   std::string certificate_file, key_file;  // PEM; both empty: no TLS
-  std::string name;                        // on the page; empty: the context's, or the server's
+  std::vector<std::string> trusted_proxies;
+  std::string name;  // on the page; empty: the context's, or the server's
 };
 
 struct SetOptions {

@@ -43,7 +43,8 @@ struct SchedulerText {
 
 // For `divvy console`.
 struct ConsoleText {
-  std::string listen, base_path, history, team_label, agents, login, certificate, key, name, prices;
+  std::string listen, base_path, history, team_label, agents, login, certificate, key, name, prices,
+      proxies;
   bool local = false, allow_changes = false;
 };
 

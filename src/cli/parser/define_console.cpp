@@ -23,6 +23,11 @@ void Grammar::addConsole() {
       ->type_name("FILE");
   console->add_option("--tls-key", text.key, "private key of --tls-cert in PEM")->type_name("FILE");
   console
+      ->add_option("--trusted-proxies", text.proxies,
+                   "addresses of reverse proxies: limits count for the clients that they name in "
+                   "X-Forwarded-For")
+      ->type_name("CIDR,...");
+  console
       ->add_option("--name", text.name,
                    "name of the cluster on the page [the context's, else the server's host]")
       ->type_name("NAME");

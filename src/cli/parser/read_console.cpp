@@ -1,6 +1,7 @@
 // Options of `divvy console`, from words.
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "files/listen.h"
@@ -69,6 +70,12 @@ Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
                  "--tls-cert is accepted with --login token; links are of this machine only"};
   console->certificate_file = text.certificate;
   console->key_file = text.key;
+  if (!console->token_login && !text.proxies.empty())
+    return Error{
+        ErrorCode::kUsage,
+        "--trusted-proxies is accepted with --login token; links are of this machine only"};
+  std::istringstream proxies(text.proxies);
+  for (std::string one; std::getline(proxies, one, ',');) console->trusted_proxies.push_back(one);
   console->name = text.name;
   return checkName(text.name);
 }
@@ -82,7 +89,8 @@ Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
   if (!cluster) {
     for (const auto& [option, given] :
          {std::pair("--login", &text.login), std::pair("--tls-cert", &text.certificate),
-          std::pair("--tls-key", &text.key), std::pair("--name", &text.name)})
+          std::pair("--tls-key", &text.key), std::pair("--trusted-proxies", &text.proxies),
+          std::pair("--name", &text.name)})
       if (!given->empty())
         return Error{ErrorCode::kUsage,
                      "console: " + std::string(option) + " is accepted with --cluster"};

@@ -30,7 +30,7 @@ asio::awaitable<Admission::Admitted> Admission::byToken(const http::Query& query
                                                         std::string token) const {
   const SessionStore::Held known = sessions_.findByToken(token, steadyMs());
   if (known != nullptr) co_return known;
-  ViewerLogin::Opened opened = co_await login_->open(std::move(token), query.peer);
+  ViewerLogin::Opened opened = co_await login_->open(std::move(token), query.client);
   co_return opened;
 }
 

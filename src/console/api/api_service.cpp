@@ -278,7 +278,7 @@ ApiService::Awaited ApiService::openSession(http::Query query) {
     if (guard_.losesCookie(query))
       co_return errorAnswer(403, "forbidden",
                             "this address needs HTTPS: a browser keeps no session without it");
-    ViewerLogin::Opened opened = co_await login_->open(*token, query.peer);
+    ViewerLogin::Opened opened = co_await login_->open(*token, query.client);
     if (auto* refused = std::get_if<http::Answer>(&opened)) co_return std::move(*refused);
     session = std::get<SessionStore::Held>(opened);
   } else {

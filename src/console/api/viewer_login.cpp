@@ -118,9 +118,9 @@ SessionStore::Held ViewerLogin::twinOf(const Viewer& viewer) {
   return nullptr;
 }
 
-asio::awaitable<ViewerLogin::Opened> ViewerLogin::open(std::string token, std::string peer) {
+asio::awaitable<ViewerLogin::Opened> ViewerLogin::open(std::string token, std::string client) {
   const Ended ended = ended_;
-  if (in_progress_ >= kMaxLogins || !of_address_.take(peer, Clock::now()) ||
+  if (in_progress_ >= kMaxLogins || !of_address_.take(client, Clock::now()) ||
       !of_all_.take(Clock::now()))
     co_return errorAnswer(503, "busy",
                           "too many viewers sign in at once; try again in some seconds");

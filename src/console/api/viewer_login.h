@@ -62,8 +62,8 @@ class ViewerLogin {
   ViewerLogin& operator=(const ViewerLogin&) = delete;
 
   // Opens a session, and waits until its scope has a view. Answers: 401 the token is not accepted;
-  // 503 too many sign-ins, or the API server does not answer. `peer`: the client's address.
-  boost::asio::awaitable<Opened> open(std::string token, std::string peer);
+  // 503 too many sign-ins, or the API server does not answer. `client`: the client's address.
+  boost::asio::awaitable<Opened> open(std::string token, std::string client);
 
   // Reviews a session that is due. Returns a refusal if it has ended (401), or if its last review
   // is too old (503).

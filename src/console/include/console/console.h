@@ -32,6 +32,9 @@ struct ConsoleOptions {
   std::string version, commit;
   PriceTable prices;                       // without a currency: usage has hours and no cost
   std::string certificate_file, key_file;  // PEM; both empty: no TLS
+  // Addresses and ranges of reverse proxies (http/trusted_proxies.h): limits of an address count
+  // for their clients.
+  std::vector<std::string> trusted_proxies;
   // Rights of viewers are reviewed at this interval, their tokens twice as often.
   std::chrono::milliseconds review_interval{60'000};
   // For the page "About": options as they are in effect.

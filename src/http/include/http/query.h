@@ -11,7 +11,8 @@
 namespace divvy::http {
 
 // A value type. Header and target together have at most 16 KiB; the body has at most the bytes that
-// its route accepts. Everything but `peer` and `tls` comes from the client and is not trusted.
+// its route accepts. Everything but `peer`, `client` and `tls` comes from the client and is not
+// trusted.
 struct Query {
   std::string target;        // path and query string
   std::string content_type;  // as the client sent it
@@ -22,6 +23,7 @@ struct Query {
   Parameters parameters{};  // of the query string; empty without Listen::parse_parameters
   Fields fields{};          // the header, with Content-Type and Cookie
   std::string peer{};       // IP address of the client's end of the connection, without a port
+  std::string client{};     // `peer`, or the client of a proxy in Listen::proxies
   bool tls = false;         // true if the connection has TLS
 
   // Returns the first value of that header field, or an empty text.

@@ -16,6 +16,7 @@
 #include "http/answer.h"
 #include "http/fields.h"
 #include "http/query.h"
+#include "http/trusted_proxies.h"
 
 namespace divvy::http {
 
@@ -45,6 +46,8 @@ struct Listen {
   bool parse_parameters = false;
   // Sent with every answer that has no field of the same name, errors of the server included.
   Fields fields{};
+  // Proxies that name their clients in X-Forwarded-For. Streams count for the client.
+  TrustedProxies proxies{};
   // Streams at the same time: of one address, and of all. Above it an answer with a stream becomes
   // 429 or 503.
   std::size_t max_streams_of_address = 64;
