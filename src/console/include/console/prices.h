@@ -15,8 +15,8 @@ struct DevicePrice {
 // 10,000 an hour: sums over a large cluster and 400 days fit 64 bits.
 inline constexpr std::int64_t kMaxPrice = 10'000'000'000;
 
-// Of the prices whose pattern names a model and that are valid, the one that became valid last
-// counts; of equal ones the first.
+// A model has the price with the latest from_ms among the valid ones with a pattern that names it;
+// of equal ones the first.
 struct PriceTable {
   std::string currency;  // a code of ISO 4217 as "EUR"; empty: there are no prices
   std::vector<DevicePrice> prices;
