@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace divvy {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::uint64_t kMinBytes = 100 * kMillion;
+// The form of a plain number that parseBytes() accepts, in its messages.
+constexpr std::string_view kPlainBytes = "plain bytes";
 
 std::string nameOf(Bytes unit) {
   return unit == mib(1) ? "MiB" : formatBytes(unit);
@@ -43,7 +46,15 @@ Result<Bytes> deviceMemory(const Quantity& amount, Bytes unit, Bytes max) {
 Result<Bytes> parseDeviceMemory(std::string_view text) {
   const bool plain =
       !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!plain) return parseBytes(text);
+  if (!plain) {
+    const Result<Bytes> bytes = parseBytes(text);
+    if (bytes) return bytes;
+    // Here a plain number is no number of bytes.
+    std::string message = bytes.error().message();
+    const std::size_t at = message.find(kPlainBytes);
+    if (at != std::string::npos) message.replace(at, kPlainBytes.size(), "a plain number of MiB");
+    return Error(bytes.error().code(), message);
+  }
   const Result<Quantity> amount = Quantity::parse(text);
   const Result<Bytes> bytes =
       amount ? deviceMemory(*amount, mib(1)) : Result<Bytes>(amount.error());

@@ -68,7 +68,7 @@ constexpr std::array kAll{
                 kAnnotation, "context-overhead", kPod, kBoth, ValueKind::kWord},
     ShareOption{"sim", "[PROFILE]", "share a simulated card instead", "DIVVY_SIM, else h100",
                 Place::kNone, "a node's simulated cards are set where its agent is started"},
-    ShareOption{"name", "NAME", "name for ls, set and wait", "", Place::kNone,
+    ShareOption{"name", "NAME", "name for ls, resize and wait", "", Place::kNone,
                 "a pod has a name, and so have its containers"},
     ShareOption{"podman", "", "run a container: the arguments after it go to podman run", "",
                 Place::kNone, "the kubelet runs a pod's containers"},

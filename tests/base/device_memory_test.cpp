@@ -89,5 +89,14 @@ TEST(DeviceMemory, PlainNumberOnCommandLine_IsMiB) {
     EXPECT_FALSE(parseDeviceMemory(text)) << text;
 }
 
+// Regression: the message accepted plain bytes, and a plain number is MiB.
+TEST(ParseDeviceMemory, BadSuffix_PlainNumberIsOfMebibytes) {
+  const Result<Bytes> bytes = parseDeviceMemory("4X");
+  ASSERT_FALSE(bytes);
+  EXPECT_NE(bytes.error().message().find("or a plain number of MiB"), std::string::npos);
+  EXPECT_EQ(bytes.error().message().find("plain bytes"), std::string::npos);
+  EXPECT_EQ(*parseDeviceMemory("4096"), gib(4));
+}
+
 }  // namespace
 }  // namespace divvy

@@ -72,6 +72,10 @@ int events(const EventsOptions& options) {
   for (;;) {
     Result<std::vector<NodeLink>> links = linkRunning(options.sim);
     if (!links) return fail(links.error());
+    if (links->empty() && !options.follow)
+      std::fprintf(stderr,
+                   "divvy: no agent runs here, so there are no events; divvy run and divvy agent "
+                   "start one\n");
     NodeEvents node_events;
     for (NodeLink& node : *links) {
       const Result<void> got = collect(node, options.tenant, &cursors, &node_events);
@@ -81,7 +85,7 @@ int events(const EventsOptions& options) {
     sortByTime(node_events);
     print(node_events, options);
     // A misspelt name has the same result as a tenant without events.
-    if (!options.follow && !options.tenant.empty() && node_events.empty())
+    if (!options.follow && !options.tenant.empty() && node_events.empty() && !links->empty())
       std::fprintf(stderr, "divvy: no events of \"%s\"; divvy events lists events of all tenants\n",
                    options.tenant.c_str());
     if (!options.follow || std::ferror(stdout) != 0) return 0;

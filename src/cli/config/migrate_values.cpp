@@ -266,6 +266,11 @@ class Migration {
 }  // namespace
 
 Result<std::string> valuesFromHami(const std::string& text, const std::string& name) {
+  // helm prints "null" for a release without values, and nothing where it failed.
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return Error{ErrorCode::kUsage, name +
+                                        ": no values; does the release exist (helm list -A)? "
+                                        "accepted: values of a Helm chart, or null"};
   try {
     const YAML::Node root = YAML::Load(text);
     if (!root.IsMap() && !root.IsNull())

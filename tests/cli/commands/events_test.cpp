@@ -110,6 +110,15 @@ TEST(Events, TenantEndsRightAfterRefusal_RefusalListed) {
   EXPECT_EQ(refused, 10u) << "each once";
 }
 
+// Regression: "divvy events" printed nothing, with status 0.
+TEST(Events, NoAgent_Said) {
+  Sandbox sandbox;
+  const Outcome none = sandbox.divvy({"events"});
+  EXPECT_EQ(none.code(), 0);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("no agent runs here, so there are no events"));
+}
+
 // Regression: a misspelt name was answered with nothing, as if nothing had happened.
 TEST(Events, UnknownName_SaidToHaveNone) {
   Sandbox sandbox;

@@ -143,8 +143,18 @@ TEST(MigrateValues, ManualDecisions_ListedWithReason) {
   EXPECT_EQ(YAML::Load(text)["agent"]["resource"].as<std::string>(), "example.com/gpu");
 }
 
-TEST(MigrateValues, EmptyFile_EmptyMap) {
-  EXPECT_TRUE(YAML::Load(migrated("")).IsMap());
+TEST(MigrateValues, ReleaseWithoutValues_EmptyMap) {
+  EXPECT_TRUE(YAML::Load(migrated("null\n")).IsMap());
+  EXPECT_TRUE(YAML::Load(migrated("# none\n")).IsMap());
+}
+
+// Regression: a pipe from a helm that failed made a values file without settings.
+TEST(MigrateValues, EmptyText_Refused) {
+  for (const char* text : {"", " \n"}) {
+    const Result<std::string> empty = valuesFromHami(text, "-");
+    ASSERT_FALSE(empty);
+    EXPECT_NE(empty.error().message().find("does the release exist"), std::string::npos);
+  }
 }
 
 TEST(MigrateValues, NoValuesFile_RefusedWithPlace) {
