@@ -90,9 +90,9 @@ class Screen:
             print(f"{what[:36]:<37}{asked[:16]:<17}{seen[:20]:<21} {verdict}", file=self.out)
         failed = sum(passed is False for *_, passed in self.checks)
         self.say("-" * WIDTH)
-        self.say(f"{len(self.checks) - failed} of {len(self.checks)} as asked, "
+        self.say(f"{len(self.checks) - failed} of {len(self.checks)} as expected, "
                  f"{self.elapsed():.0f} s" if failed else
-                 f"everything as asked, in {self.elapsed():.0f} s")
+                 f"everything as expected, in {self.elapsed():.0f} s")
         if failed and not self.wrong:
             self.say("What failed is a matter of milliseconds: try again when less else runs here.")
         return failed == 0

@@ -287,7 +287,7 @@ TEST(CommandLine, BadAgentVariables_RefusedBeforeAgentStarts) {
 TEST(CommandLine, RequestNoCardCanServe_UsageErrorWithReason) {
   Sandbox sandbox;
   const std::vector<Case> cases{
-      {simRun({"--memory", "200Gi"}), "needs 200 GiB, the card has 79.1 GiB"},
+      {simRun({"--memory", "200Gi"}), "needs 200 GiB, the device has 79.1 GiB"},
       {simRun({"--memory", "100Mi"}), "less than one context costs here"},
       {simRun({"--uuid", "GPU-deadbeef"}), "its UUID is GPU-"},
       {simRun({"--model", "voodoo"}), "is another model; requested: voodoo"},

@@ -50,7 +50,7 @@ TEST(WaitQueue, ImpossibleRequest_RefusedAtOnce) {
   Sandbox sandbox;
   const Outcome outcome = sandbox.divvy(waiting("600Gi", {}, {"true"}));
   EXPECT_EQ(outcome.code(), 2);
-  EXPECT_NE(outcome.err.find("the card has"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("the device has"), std::string::npos) << outcome.err;
 }
 
 TEST(WaitQueue, InterruptedWaiter_LeavesQueue) {

@@ -152,7 +152,7 @@ Each agent keeps the last 2000 events, and writes one log line for each; a new a
 KIND: given, changed, ended (shares; by which client, if one asked), not-changed, turned-away (the
 request was refused, with the reason), yielded (swapped out for a higher priority), reclaimed (idle
 for long), swapped-out, swapped-in, waited and refused (allocations: the device, or the share, was
-short), kept (could not give memory back), host-short (of host memory for it), thrash-risk, notice,
+short), short (it works in host memory), kept (its memory), host-short, thrash-risk, notice,
 called-off, hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it
 uses a device beyond its limits), bypass-over, card-fault (an error of the device; also one that
 the driver recorded while no agent ran).

@@ -30,7 +30,7 @@ std::string cores(std::uint64_t thousandths) {
 std::string textOfMemory(DeviceWhy why, const std::string& needed, const std::string& available) {
   switch (why) {
     case DeviceWhy::kTooLarge:
-      return "needs " + needed + ", the card has " + available;
+      return "needs " + needed + ", the device has " + available;
     case DeviceWhy::kBudget:
       return "needs " + needed + ", tenants may have " + available + " there at once";
     case DeviceWhy::kOverPromiseLimit:

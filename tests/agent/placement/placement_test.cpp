@@ -215,7 +215,7 @@ TEST(Placement, LargerThanDevice_IsImpossible) {
   const Decision decision = place(askFor(gib(200)), {card(0)});
   EXPECT_TRUE(decision.impossible);
   EXPECT_EQ(explain(decision).at(0),
-            "device 0 (NVIDIA H100 80GB HBM3): needs 200 GiB, the card has 80 GiB");
+            "device 0 (NVIDIA H100 80GB HBM3): needs 200 GiB, the device has 80 GiB");
 }
 
 TEST(Placement, ShareBelowContext_IsRefused) {
