@@ -67,18 +67,18 @@ class HostMapTest(SwapTest):
         self.assertEqual(large.hands[0].ask("fill", BLOCKS, BLOCK), [OUT_OF_MEMORY])
         self.assertEqual(self.row("large")["host_map"], "cannot")
         self.assertGreaterEqual(self.row("large")["refused_short"], 1)
-        self.refused("520Mi", "the card has 512 MiB")
+        self.refused("520Mi", "the device has 512 MiB")
         self.work(large)
         self.goes_on(large)
         self.end_correctly(large)
 
     def test_where_it_is_not_wanted_or_never_could_it_is_refused_as_ever(self):
         self.product.environment["DIVVY_HOST_MAP"] = "off"
-        self.refused(LARGE, "the card has 512 MiB")
+        self.refused(LARGE, "the device has 512 MiB")
 
     def test_a_driver_that_is_too_old_is_not_believed_to(self):
         self.product.environment["SIMGPU_DRIVER_VERSION"] = "12080"
-        self.refused(LARGE, "the card has 512 MiB")
+        self.refused(LARGE, "the device has 512 MiB")
 
     def swapper_with(self, name, variable):
         tenant = self.tenant_with(name, LARGE, variable)

@@ -75,7 +75,7 @@ func explained(env *harness.Env) error {
 		return err
 	}
 	if said.Fits || len(said.Nodes) != harness.NodeCount || len(said.Nodes[0].Devices) != harness.DevicesPerNode ||
-		!strings.Contains(said.Nodes[0].Devices[0].Why, "the card has 80 GiB") {
+		!strings.Contains(said.Nodes[0].Devices[0].Why, "the device has 80 GiB") {
 		return fmt.Errorf("big: %+v", said)
 	}
 	fits := uint64(0)
