@@ -328,7 +328,7 @@ func (c *Cluster) Down(logs bool) error {
 		return failed // who still runs must stay on record
 	}
 	remove := []string{"pki", "run", "etcd", "kubeconfig", "controller-manager.kubeconfig",
-		"scheduler.kubeconfig", "audit-policy.yaml", "policies.yaml", "ports.json",
+		"scheduler.kubeconfig", "audit-policy.yaml", "authentication.json", "policies.yaml", "ports.json",
 		// What checks make.
 		"device-config.yaml", "renamed", "pools.yaml"}
 	for _, r := range replicas {
