@@ -103,7 +103,8 @@ void EventDetector::detectRefusals(const TenantView& tenant, const PreviousSampl
                                    std::vector<EventView>* events) {
   if (tenant.refused > past.refused) {
     const std::uint64_t more = tenant.refused - past.refused;
-    refused_ += more;
+    // A tenant may write any number.
+    refused_ += std::min(more, UINT64_MAX - refused_);
     events->push_back(
         of(tenant, "refused",
            times(more, "time") + ": beyond its limit of " + formatBytes({limitOf(tenant)})));

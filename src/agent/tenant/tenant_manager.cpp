@@ -225,7 +225,7 @@ void TenantManager::registerWithArbiter(Tenant& tenant) {
 }
 
 void TenantManager::remove(const TenantPtr& tenant) {
-  notifier_.end(*tenant);
+  notifier_.ending(*tenant);
   compute_.arbiters().remove(tenant->record.id);
   table_.remove(tenant->record.id);
   LivenessMonitor::forget(*tenant);

@@ -26,7 +26,7 @@ class TenantNotifier {
   // Sets what runs before a tenant is removed, while its pages can be read.
   using EndSink = std::function<void(const Tenant&)>;
   void onEnd(EndSink sink) { end_sink_ = std::move(sink); }
-  void end(const Tenant& tenant) const {
+  void ending(const Tenant& tenant) const {
     if (end_sink_) end_sink_(tenant);
   }
   // Emits an event that belongs to no tenant, as of a request that was refused.

@@ -1,5 +1,6 @@
 #include "reports/usage_query.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -15,6 +16,8 @@ constexpr std::array<std::string_view, 7> kGroups{"share", "device", "model", "n
 constexpr std::array<std::string_view, 3> kSteps{"all", "day", "hour"};
 constexpr std::size_t kGroupsOfMachine = 3;
 constexpr std::int64_t kDayMs = 86'400'000;
+// As long as the history keeps rows (history/README.md).
+constexpr std::int64_t kKeptMs = 400 * kDayMs;
 
 // The place of the parameter among the first `count` words; its absence is the first word.
 template <std::size_t kCount>
@@ -53,8 +56,10 @@ Result<UsageQuery> readUsageQuery(const http::Query& query, bool of_cluster, std
   const auto hourOf = [](std::int64_t ms) {
     return history::hourOf(history::Instant(history::Span(ms)));
   };
-  return UsageQuery{static_cast<UsageGroup>(*by), static_cast<UsageStep>(*step),
-                    hourOf(range->from_ms), hourOf(range->to_ms - 1) + 1};
+  const std::int64_t from = hourOf(std::max(range->from_ms, now_ms - kKeptMs));
+  const std::int64_t to = hourOf(std::min(range->to_ms - 1, now_ms)) + 1;
+  return UsageQuery{static_cast<UsageGroup>(*by), static_cast<UsageStep>(*step), from,
+                    std::max(from, to)};
 }
 
 }  // namespace divvy::console

@@ -24,8 +24,9 @@ struct UsageQuery {
   std::int64_t to_hour = 0;  // exclusive
 };
 
-// Reads `by`, `step`, `from` and `to`; `now_ms` is the present. One machine has shares, devices and
-// models only. kUsage: the message names the accepted words.
+// Reads `by`, `step`, `from` and `to`, as far as the time is within the last 400 days; `now_ms` is
+// the present. One machine has shares, devices and models only. kUsage: the message names the
+// accepted words.
 Result<UsageQuery> readUsageQuery(const http::Query& query, bool of_cluster, std::int64_t now_ms);
 
 }  // namespace divvy::console

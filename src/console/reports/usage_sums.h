@@ -47,7 +47,7 @@ class UsageSums {
   // A group, and the start of its step in hours since 1970 (0 for all hours together).
   using Key = std::pair<std::string, std::int64_t>;
 
-  // A group has at most kMaxRows steps of time in all.
+  // The most rows: groups, each with its steps of time.
   static constexpr std::size_t kMaxRows = 50'000;
 
   // `filter`: null: all shares. The arguments must outlive the sums.

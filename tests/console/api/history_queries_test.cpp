@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "recording/recorder.h"
+#include "recorded_history.h"
 #include "sample_node.h"
 
 namespace divvy::console {
@@ -16,40 +16,13 @@ namespace {
 namespace bj = boost::json;
 using testing::HasSubstr;
 
-constexpr std::int64_t kNow = 1'764'000'000'000;
-
 http::Query queryOf(const std::vector<std::pair<std::string, std::string>>& words) {
   http::Query query;
   for (const auto& [name, value] : words) query.parameters.add(name, value);
   return query;
 }
 
-// A history in memory, and a clock of its own.
-class HistoryQueries : public testing::Test {
- protected:
-  HistoryQueries() : store_(opened()) {}
-
-  history::Store opened() {
-    history::StoreOptions options;
-    options.clock = [this] { return history::Instant(history::Span(now_ms_)); };
-    Result<history::Store> store = history::Store::open(std::move(options));
-    EXPECT_TRUE(store) << store.error().message();
-    return std::move(*store);
-  }
-  void record(const std::vector<NodeReading>& readings) {
-    recorder_.record(readings, history::Instant(history::Span(now_ms_)));
-  }
-  static std::vector<NodeReading> reading(const agent::Snapshot& node) {
-    NodeReading reading;
-    reading.node = node.node;
-    reading.snapshot = node;
-    return {reading};
-  }
-
-  std::int64_t now_ms_ = kNow;
-  history::Store store_;
-  Recorder recorder_{store_};
-};
+class HistoryQueries : public RecordedHistory {};
 
 TEST_F(HistoryQueries, BadSeriesWords_RefusedWithAccepted) {
   using Words = std::vector<std::pair<std::string, std::string>>;

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "recording/recorder.h"
+#include "recorded_history.h"
 #include "sample_node.h"
 
 namespace divvy::console {
@@ -14,9 +14,6 @@ namespace {
 namespace bj = boost::json;
 using testing::HasSubstr;
 using Words = std::vector<std::pair<std::string, std::string>>;
-
-// The start of an hour.
-constexpr std::int64_t kNow = 1'764'000'000'000;
 
 Result<UsageQuery> queryOf(const Words& words, bool of_cluster = false) {
   http::Query query;
@@ -49,26 +46,22 @@ TEST(UsageQueryTest, NoWords_LastDayInWholeHours) {
   EXPECT_EQ(query->to_hour, kNow / 3'600'000 + 1);
 }
 
-// A history in memory, and a clock of its own.
-class UsageReportTest : public testing::Test {
- protected:
-  UsageReportTest() : store_(opened()) {}
+TEST(UsageQueryTest, AnyTime_LimitedToWhatIsKept) {
+  const Result<UsageQuery> all = queryOf({{"from", "0"}, {"to", "253402300799000"}});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->to_hour, kNow / 3'600'000 + 1) << "the present hour is the last one";
+  EXPECT_EQ(all->to_hour - all->from_hour, 400 * 24 + 1);
+  const Result<UsageQuery> none = queryOf({{"from", "0"}, {"to", "1"}});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->from_hour, none->to_hour);
+}
 
-  history::Store opened() {
-    history::StoreOptions options;
-    options.clock = [this] { return history::Instant(history::Span(now_ms_)); };
-    Result<history::Store> store = history::Store::open(std::move(options));
-    EXPECT_TRUE(store) << store.error().message();
-    return std::move(*store);
-  }
+class UsageReportTest : public RecordedHistory {
+ protected:
   // Readings of `seconds`, one each second.
   void record(const agent::Snapshot& node, int seconds) {
-    for (int second = 0; second <= seconds; ++second, now_ms_ += 1000) {
-      NodeReading reading;
-      reading.node = node.node;
-      reading.snapshot = node;
-      recorder_.record({reading}, history::Instant(history::Span(now_ms_)));
-    }
+    for (int second = 0; second <= seconds; ++second, now_ms_ += 1000)
+      RecordedHistory::record(reading(node));
     ASSERT_TRUE(store_.flush());
   }
   bj::object reportBy(const char* by, const PriceTable& prices = {},
@@ -79,10 +72,6 @@ class UsageReportTest : public testing::Test {
     EXPECT_TRUE(report);
     return report->json(known);
   }
-
-  std::int64_t now_ms_ = kNow;
-  history::Store store_;
-  Recorder recorder_{store_};
 };
 
 double numberAt(const bj::value& object, const char* member) {

@@ -156,7 +156,7 @@ TEST_F(UsageSumsTest, TooManyRows_RefusedWithAccepted) {
   EXPECT_EQ(added.error().code(), ErrorCode::kUsage);
 }
 
-// The law of DESIGN: parts add up to the whole, exactly.
+// For each device and hour, the parts of shares and the unallocated part are the whole.
 RC_GTEST_PROP(UsageSumsProperty, RandomHours_PartsAddUpToWhole, ()) {
   const UsageSums::Objects objects{{"GPU-0", objectOf("", "H100")},
                                    {"GPU-1", objectOf("", "H100")}};
