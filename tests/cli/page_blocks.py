@@ -16,11 +16,13 @@ A mark is a comment on the line before a block:
 
 A run may have several of these ways. Programs that stand for the reader's own are in PROGRAMS.
 """
+import contextlib
 import dataclasses
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -217,7 +219,9 @@ class Shell:
                        capture_output=True, check=False)
         if self.cluster:
             self.cluster.close()
-        self.process.kill()
+        # Programs in the background, too: an agent that does not serve yet does not hear the stop.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
