@@ -57,6 +57,12 @@ class TenantTest : public testing::Test {
   static std::uint64_t bookedByAll(int card = 0);
   // What the tenant's ledger says.
   static std::uint64_t charged(unsigned device = 0);
+  // Requests that failed, as the ledger counts them, and the sizes of the last ones.
+  struct FailedRequests {
+    std::uint64_t over_limit = 0, over_limit_bytes = 0, device_full = 0, device_full_bytes = 0;
+    friend bool operator==(const FailedRequests&, const FailedRequests&) = default;
+  };
+  static FailedRequests failedRequests();
   static std::string tenantDir();
   static Control control();
   static std::uint64_t faults(unsigned code) { return control().fault_counts[code]; }

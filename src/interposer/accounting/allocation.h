@@ -45,8 +45,8 @@ CUresult allocateOn(AddressMap& map, ChargeTarget seat, std::uint64_t bytes, Blo
   if (seat.verdict == ChargeVerdict::kPass) return call();
   if (seat.verdict != ChargeVerdict::kAccount) return refusal(seat);
   Charge charge(seat.device, bytes);
-  if (!charge.granted()) return refuse();
-  const CUresult result = call();
+  if (!charge.granted()) return refuseOverLimit(bytes);
+  const CUresult result = countIfDeviceFull(call(), bytes);
   if (result != CUDA_SUCCESS || out == nullptr) return result;
   charge.keep();
   remember(map, blockKey(*out), {bytes, static_cast<std::uint8_t>(seat.device), kind}, site);

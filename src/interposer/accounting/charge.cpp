@@ -90,8 +90,15 @@ void giveBack(const Block& block) {
   }
 }
 
-CUresult refuse() {
+CUresult refuse(RefusalCause cause, std::uint64_t bytes) {
   runtime().refusals.fetch_add(1, std::memory_order_relaxed);
+  if (cause == RefusalCause::kOverLimit) ledger::noteOverLimit(runtime().tenant.account(), bytes);
+  if (cause == RefusalCause::kDeviceFull) {
+    ledger::noteDeviceFull(runtime().tenant.account(), bytes);
+    // For agents that do not read the ledger's counter.
+    if (runtime().swap_board.claimed())
+      ledger::bumpShared(runtime().swap_board.line().pressure_refusals, 1);
+  }
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

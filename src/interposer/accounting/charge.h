@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "accounting/resident_charge.h"
+#include "ledger/refusal.h"
 #include "runtime.h"
 
 namespace divvy::interposer {
@@ -110,12 +111,30 @@ class Charge {
 // Ends the charge of a block that was freed.
 void giveBack(const Block& block);
 
-// Returns out of memory by the library's own decision, and counts the refusal.
-CUresult refuse();
+// Why the library itself refuses memory.
+enum class RefusalCause : std::uint8_t {
+  kOverLimit,
+  kDeviceFull,      // within the limit
+  kNotAccountable,  // it cannot be counted
+};
+
+// Returns out of memory by the library's own decision, and counts the refused request of `bytes`.
+CUresult refuse(RefusalCause cause, std::uint64_t bytes);
+inline CUresult refuseOverLimit(std::uint64_t bytes) {
+  return refuse(RefusalCause::kOverLimit, bytes);
+}
+
+// Returns `result`. Counts a request of `bytes` within the limit that the driver had no memory for.
+inline CUresult countIfDeviceFull(CUresult result, std::uint64_t bytes) {
+  if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0))
+    ledger::noteDeviceFull(runtime().tenant.account(), bytes);
+  return result;
+}
 
 // Returns the answer to an allocation that is neither accounted nor passed on.
 inline CUresult refusal(ChargeTarget seat) {
-  return seat.verdict == ChargeVerdict::kForeign ? CUDA_ERROR_INVALID_DEVICE : refuse();
+  return seat.verdict == ChargeVerdict::kForeign ? CUDA_ERROR_INVALID_DEVICE
+                                                 : refuse(RefusalCause::kNotAccountable, 0);
 }
 
 }  // namespace divvy::interposer

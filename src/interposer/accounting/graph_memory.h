@@ -23,6 +23,12 @@ class GraphMemory {
   struct Need {
     std::uint64_t bytes[ledger::kMaxDevices] = {};
     bool any = false;
+    // The largest one.
+    std::uint64_t most() const {
+      std::uint64_t found = 0;
+      for (const std::uint64_t one : bytes) found = one > found ? one : found;
+      return found;
+    }
   };
   Need needOf(CUgraph graph) const;
 

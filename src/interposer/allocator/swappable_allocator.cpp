@@ -144,14 +144,16 @@ std::uint32_t Swappable::obtain(const Request& request, CUresult* result) {
   *result = CUDA_ERROR_OUT_OF_MEMORY;
   Charge charge(request.device, request.reserved, request.spare ? Kind::kSpare : Kind::kSwappable);
   if (!charge.granted()) {
-    if (request.arena == 0) refuse();  // otherwise the caller tries something else
+    // Otherwise the caller tries something else.
+    if (request.arena == 0) refuseOverLimit(request.reserved);
     return ChunkTable::kNone;
   }
   // Counted from here on, so that concurrent requests are checked with it.
   SwappableReservation footprint(request.device, request.reserved, !request.spare);
   const std::uint32_t number =
       footprint.granted() ? build(request, result) : std::uint32_t{ChunkTable::kNone};
-  if (!footprint.granted() && request.arena == 0) refuse();
+  if (!footprint.granted() && request.arena == 0)
+    refuse(RefusalCause::kDeviceFull, request.reserved);
   if (number == ChunkTable::kNone) return number;
   charge.keep();  // from here on the chunks own both
   footprint.keep();

@@ -18,8 +18,9 @@ CUresult activatePrimary(Cu site, CUdevice dev, Call call) {
   if (seat.verdict == ChargeVerdict::kForeign) return refusal(seat);
   // If the limit is unknown only memory is refused, and compute needs a context.
   if (seat.verdict != ChargeVerdict::kAccount) return call();
-  if (!primaries().admit(seat.device)) return refuse();
-  const CUresult result = call();
+  const std::uint64_t bytes = contextBytes(seat.device);
+  if (!primaries().admit(seat.device)) return refuseOverLimit(bytes);
+  const CUresult result = countIfDeviceFull(call(), bytes);
   if (result != CUDA_SUCCESS) primaries().settle(seat.device, dev);
   if (result == CUDA_SUCCESS) runtime().gate.attach();
   return result;

@@ -17,7 +17,7 @@ CUresult instantiate(CUgraphExec* exec, CUgraph graph, Call call) {
   if (inside.nested()) return call();
   GraphMemory& graphs = runtime().graphs;
   const GraphMemory::Need need = graphs.needOf(graph);
-  if (!graphs.begin(need)) return refuse();
+  if (!graphs.begin(need)) return refuseOverLimit(need.most());
   const CUresult result = call();
   if (result == CUDA_SUCCESS && exec != nullptr) {
     graphs.remember(*exec, need);
@@ -37,7 +37,7 @@ CUresult runGraph(CUgraphExec exec, CUstream stream) {
   const GraphMemory::Need need = graphs.needOf(exec);
   if (!need.any || graphs.isBacked(exec)) return call();
   const std::uint64_t backing = graphs.backing();
-  if (!graphs.begin(need)) return refuse();
+  if (!graphs.begin(need)) return refuseOverLimit(need.most());
   const CUresult result = call();
   if (result == CUDA_SUCCESS) graphs.noteBacked(exec, backing);
   graphs.end(need);

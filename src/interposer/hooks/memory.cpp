@@ -88,15 +88,15 @@ CUresult allocatePitched(Cu site, Pointer* out, Pitch* pitch, const Pitched& sha
   CUresult result;
   if (swapPitched(seat, out, pitch, shape, caller, &result)) return result;
   Charge charge(seat.device, roundToGranule(seat.device, pitchedGuess(shape.width, shape.height)));
-  if (!charge.granted()) return refuse();
-  result = call();
+  if (!charge.granted()) return refuseOverLimit(charge.bytes());
+  result = countIfDeviceFull(call(), charge.bytes());
   if (result != CUDA_SUCCESS || out == nullptr) return result;
   const std::uint64_t bytes =
       roundToGranule(seat.device, rangeBytes(blockKey(*out), charge.bytes()));
   if (!charge.resize(bytes)) {
     undo(*out);
     *out = 0;
-    return refuse();
+    return refuseOverLimit(bytes);
   }
   charge.keep();
   remember(runtime().blocks, blockKey(*out),

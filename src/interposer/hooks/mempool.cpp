@@ -153,9 +153,9 @@ template <typename Form, typename Call>
 CUresult allocateFromPool(Pool& pool, CUdeviceptr* out, std::uint64_t bytes, CUstream stream,
                           Cu site, bool told, Call call) {
   const std::uint64_t growth = mostGrowth(pool, bytes);
-  if (!reserveGrowth<Form>(pool, growth, stream)) return refuse();
+  if (!reserveGrowth<Form>(pool, growth, stream)) return refuseOverLimit(bytes);
   pool.charge.begin(growth);
-  const CUresult result = call();
+  const CUresult result = countIfDeviceFull(call(), bytes);
   if (result == CUDA_SUCCESS && out != nullptr) {
     pool.live.fetch_add(1, std::memory_order_acq_rel);
     remember(runtime().blocks, *out,
@@ -185,7 +185,7 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
   if (state != TenantState::kReady) {
     noteFault(Fault::kPagesUnusable, static_cast<std::uint32_t>(site),
               static_cast<std::uint64_t>(runtime().tenant.openStatus()));
-    return refuse();
+    return refuse(RefusalCause::kNotAccountable, bytes);
   }
   const Source source = choose();
   const bool swaps = source.pool != nullptr && swapsPool(*source.pool);
@@ -203,7 +203,7 @@ CUresult allocateAsync(Cu site, CUdeviceptr* out, std::uint64_t bytes, CUstream 
     return allocateFromPool<Form>(*source.pool, out, bytes, stream, site, stays, call);
   if (source.ours) {
     noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(site), bytes);
-    return refuse();
+    return refuse(RefusalCause::kNotAccountable, bytes);
   }
   // No device, no context, or a pool of host memory or of another process.
   const CUresult result = call();
@@ -323,7 +323,7 @@ DIVVY_HOOK(cuMemPoolCreate)(CUmemoryPool* pool, const CUmemPoolProps* props) noe
   noteFault(Fault::kPoolUnknown, static_cast<std::uint32_t>(Cu::cuMemPoolCreate));
   real<Cu::cuMemPoolDestroy>()(*pool);
   *pool = nullptr;
-  return refuse();
+  return refuse(RefusalCause::kNotAccountable, 0);
 }
 
 DIVVY_HOOK(cuMemPoolDestroy)(CUmemoryPool pool) noexcept {

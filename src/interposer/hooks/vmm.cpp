@@ -77,8 +77,8 @@ DIVVY_HOOK(cuMemCreate)
     return swapped;
   }
   Charge charge(seat.device, size);
-  if (!charge.granted()) return refuse();
-  const CUresult result = call();
+  if (!charge.granted()) return refuseOverLimit(size);
+  const CUresult result = countIfDeviceFull(call(), size);
   if (result != CUDA_SUCCESS || handle == nullptr) return result;
   charge.keep();
   if (!told) notePinned(seat, why);

@@ -1,6 +1,7 @@
 #include "paging/memory_pressure.h"
 
 #include "ledger/atomic_word.h"
+#include "ledger/refusal.h"
 #include "runtime.h"
 #include "support/syscalls.h"
 
@@ -21,6 +22,7 @@ class Pressed {
   Pressed() {
     SwapReport& board = runtime().swap_board;
     ledger::bumpShared(board.line().pressure_waits, 1);
+    ledger::notePressureWait(runtime().tenant.account());
     if (runtime().pressure.waiting.fetch_add(1, std::memory_order_seq_cst) == 0) {
       board.raise(ledger::kSwapPressed);
     }
@@ -43,11 +45,7 @@ class Pressed {
 SwappableReservation::SwappableReservation(unsigned device, std::uint64_t bytes, bool patient)
     : device_(device),
       bytes_(bytes),
-      granted_(add() || (patient && ((runtime().swappable.awaitFrees() && add()) || await()))) {
-  if (!granted_ && patient) {
-    ledger::bumpShared(runtime().swap_board.line().pressure_refusals, 1);
-  }
-}
+      granted_(add() || (patient && ((runtime().swappable.awaitFrees() && add()) || await()))) {}
 
 SwappableReservation::~SwappableReservation() {
   if (granted_) runtime().swap_board.addSwappable(device_, -static_cast<std::int64_t>(bytes_));

@@ -149,7 +149,6 @@ Admission Account::reserveInNeed(unsigned dev, std::uint64_t bytes, std::uint64_
     if (reclaimed == Reclaimed::kNone && loadAcquire(tag) == before) break;
     if (!patience.wait()) break;
   }
-  bumpShared(pages_.report().slots[claimSlot(claim)].lanes[0].refusals, 1);
   return Admission::kOverLimit;
 }
 

@@ -151,6 +151,10 @@ class Reader {
       out_.releases = saturatingAdd(out_.releases, lane.releases);
       out_.refusals = saturatingAdd(out_.refusals, lane.refusals);
     }
+    out_.over_limit_bytes = std::max(out_.over_limit_bytes, from.over_limit_bytes);
+    out_.device_full_bytes = std::max(out_.device_full_bytes, from.device_full_bytes);
+    addCounter(from, SlotCounter::kDeviceFull, &out_.device_full);
+    addCounter(from, SlotCounter::kPressureWaits, &out_.pressure_waits);
     const Phase phase = statePhase(from.state.low);
     if (phase == Phase::kFree) {
       ++out_.free_slots;
@@ -168,6 +172,10 @@ class Reader {
     to.last_launch_ns = from.last_launch_ns;
     readLanes(from, to);
     out_.slots.push_back(to);
+  }
+
+  static void addCounter(const Slot& from, SlotCounter counter, std::uint64_t* sum) {
+    *sum = saturatingAdd(*sum, from.counters[static_cast<unsigned>(counter)]);
   }
 
   void readLanes(const Slot& from, SlotSnapshot& to) {

@@ -37,8 +37,10 @@ TEST_F(AllocationTest, AllocationsAboveShare_S5OutOfMemoryCounted) {
   CUdeviceptr block = 0xdead;
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, std::size_t{2 * kGiB}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(block, 0xdeadu);
+  EXPECT_EQ(failedRequests(), (FailedRequests{1, 2 * kGiB, 0, 0}));
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&block, ~std::size_t{0}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(control().refusals, 2u);
+  EXPECT_EQ(failedRequests(), (FailedRequests{2, ~std::uint64_t{0}, 0, 0}));
   EXPECT_EXACT();
 }
 

@@ -371,6 +371,7 @@ TEST_F(SwappableTest, AllocationAboveSwapMaximum_P6OutOfMemory) {
   CUdeviceptr other = 0;
   EXPECT_EQ(cu<Cu::cuMemAlloc_v2>(&other, std::size_t{6 * kMiB}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(control().refusals, 1u);
+  EXPECT_EQ(failedRequests(), (FailedRequests{0, 0, 1, 6 * kMiB})) << "counted once, for one cause";
   EXPECT_EQ(charged(), held);
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(allocate(4 * kMiB)), CUDA_SUCCESS);
   EXPECT_EQ(cu<Cu::cuMemFree_v2>(block), CUDA_SUCCESS);

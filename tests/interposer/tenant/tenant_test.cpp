@@ -122,6 +122,23 @@ std::uint64_t TenantTest::charged(unsigned device) {
   return account.total(device);
 }
 
+TenantTest::FailedRequests TenantTest::failedRequests() {
+  FailedRequests found;
+  ledger::TenantPages pages;
+  if (ledger::TenantPages::open(tenantDir().c_str(), &pages) != ledger::OpenStatus::kOk) {
+    ADD_FAILURE() << "the tenant's pages do not open";
+    return found;
+  }
+  for (unsigned i = 0; i < pages.slotsReady(); ++i) {
+    const ledger::Slot& slot = pages.report().slots[i];
+    found.over_limit += slot.lanes[0].refusals;
+    found.over_limit_bytes = std::max(found.over_limit_bytes, slot.over_limit_bytes);
+    found.device_full += slot.counters[static_cast<unsigned>(ledger::SlotCounter::kDeviceFull)];
+    found.device_full_bytes = std::max(found.device_full_bytes, slot.device_full_bytes);
+  }
+  return found;
+}
+
 Control TenantTest::control() {
   auto* const ask = reinterpret_cast<int (*)(Control*)>(::dlsym(RTLD_DEFAULT, "divvy_control"));
   Control told{};

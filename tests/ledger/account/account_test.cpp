@@ -1,5 +1,6 @@
 #include "ledger/account.h"
 
+#include "ledger/refusal.h"
 #include "tenant_fixture.h"
 
 namespace divvy::ledger {
@@ -132,6 +133,32 @@ TEST_F(AccountTest, ReapedAfterDeath_RefundIsExact) {
   EXPECT_EQ(account_.total(0), 100u);
   EXPECT_EQ(ledger_.reap(dead.slot, dead.generation)->outcome, ReapOutcome::kAlreadyFree);
   EXPECT_EQ(account_.total(0), 100u);
+}
+
+// A request may try reserve() several times; it counts when it has failed.
+TEST_F(AccountTest, RequestsThatFail_CountedOnceBeyondTheirEnd) {
+  noteOverLimit(account_, 1);
+  ASSERT_EQ(account_.reserve(0, 100), Admission::kGranted);
+  EXPECT_EQ(account_.reserve(0, 5000), Admission::kOverLimit);
+  EXPECT_EQ(account_.reserve(0, 5000), Admission::kOverLimit);
+  EXPECT_EQ(snapshot().refusals, 0u) << "no request, or not its end";
+  noteOverLimit(account_, 5000);
+  noteOverLimit(account_, 4000);
+  const pid_t child = spawn([&] {
+    if (account_.reserve(0, 1) != Admission::kGranted) return 1;
+    noteDeviceFull(account_, 700);
+    notePressureWait(account_);
+    return 0;
+  });
+  ASSERT_EQ(waitFor(child), 0);
+  const SlotSnapshot dead = snapshot().slots.at(1);
+  ASSERT_TRUE(ledger_.reap(dead.slot, dead.generation));
+  const ReportSnapshot after = snapshot();
+  EXPECT_EQ(after.refusals, 2u);
+  EXPECT_EQ(after.over_limit_bytes, 4000u);
+  EXPECT_EQ(after.device_full, 1u) << "counts outlive their process";
+  EXPECT_EQ(after.device_full_bytes, 700u);
+  EXPECT_EQ(after.pressure_waits, 1u);
 }
 
 TEST_F(AccountTest, LimitShrunk_RefusesUntilUseIsUnder) {

@@ -49,7 +49,8 @@ class Account {
   // Admits `bytes` on device `dev`; called before the driver allocates. After kGranted the bytes
   // are counted, and release must give them back when the driver refuses or frees them. The
   // tenant's total never exceeds the limit at any instant. The first call claims a slot and
-  // registers with the agent; it waits for the agent only if no slot is free.
+  // registers with the agent; it waits for the agent only if no slot is free. A refusal is not
+  // counted: see ledger/refusal.h.
   Admission reserve(unsigned dev, std::uint64_t bytes);
 
   // Gives back bytes that reserve granted, in any portions, from any thread. Bytes beyond the

@@ -264,6 +264,12 @@ struct alignas(64) Lane {
 
 enum class Phase : std::uint64_t { kFree = 0, kLive = 1, kReaping = 2, kRetired = 3 };
 
+// Index of Slot::counters. Libraries from before a counter leave it 0.
+enum class SlotCounter : unsigned {
+  kDeviceFull = 0,     // requests within the limit that the device had no memory for
+  kPressureWaits = 1,  // allocations that waited for the device's memory
+};
+
 struct alignas(64) Slot {
   // Claimed and freed in one 16-byte compare-and-swap, so a claimed slot always has an owner.
   Pair state;  // low: generation and phase; high: owner (see ledger/packed_words.h)
@@ -273,12 +279,15 @@ struct alignas(64) Slot {
   std::uint64_t context_bytes;   // of this process, all devices
   std::uint64_t last_launch_ns;  // CLOCK_MONOTONIC
   std::uint64_t exec_id;         // of the program image that claimed the slot; 0: not set
-  char reserved_a[8];
+  // Bytes of the last request beyond the limit, by any owner; 0: none, or not known.
+  std::uint64_t over_limit_bytes;
   // Highest sequence of each lane that is known to have committed. Raised before a tag is
   // overwritten; see account/lane.cpp.
   alignas(64) std::uint64_t committed[kLanes];
-  char reserved_b[32];
-  std::uint64_t counters[16];  // of the processes of this slot; only grow, across all owners
+  // Bytes of the last request within the limit that the device had no memory for; as above.
+  std::uint64_t device_full_bytes;
+  char reserved_b[24];
+  std::uint64_t counters[16];  // by SlotCounter; only grow, across all owners
   Lane lanes[kLanes];
 };
 

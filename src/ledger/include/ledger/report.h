@@ -67,7 +67,12 @@ struct ReportSnapshot {
   std::array<std::uint64_t, kCounters> counters{};
   std::uint64_t grants = 0;  // of all processes that ever lived
   std::uint64_t releases = 0;
-  std::uint64_t refusals = 0;
+  std::uint64_t refusals = 0;          // requests beyond the limit
+  std::uint64_t over_limit_bytes = 0;  // largest of the slots' last such requests; 0: not known
+  // Requests within the limit that the device had no memory for, and the same of their size.
+  std::uint64_t device_full = 0;
+  std::uint64_t device_full_bytes = 0;
+  std::uint64_t pressure_waits = 0;  // allocations that waited for the device's memory
 
   bool suspect() const { return suspicions != 0; }
 };

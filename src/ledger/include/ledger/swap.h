@@ -131,7 +131,7 @@ struct alignas(64) SwapLine {
   std::uint64_t drain_ns;
   std::uint64_t pressure_waits;
   std::uint64_t self_helped;        // bytes taken beyond `allowed` while the agent was silent
-  std::uint64_t pressure_refusals;  // allocations refused because the device was short of memory
+  std::uint64_t pressure_refusals;  // as SlotCounter::kDeviceFull, of this process alone
   SwapDevice device[kMaxDevices];
 };
 
