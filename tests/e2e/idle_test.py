@@ -237,6 +237,7 @@ class IdleTest(SwapTest):
         self.assertEqual(pinner.hands[0].ask("pin", 230 * MIB), [SUCCESS])
         self.assertEqual(box.hands[0].ask("more", 160 * MIB)[0], 2)
         self.assertIn("waited up to 1s: the device is short", self.happened("waited", "box"))
+        self.assertIn("1 request of 160 MiB within its limit of", self.happened("device-full", "box"))
         self.work(box)
         self.goes_on(box)
         self.end_correctly(box)

@@ -101,6 +101,17 @@ class Metrics(Served):
         wait_until(lambda: idle() >= 3, "and not any more")
         self.assertEqual(tenant.end(), 0)
 
+    def test_the_state_is_served_without_command_lines(self):
+        tenant = self.tenant("told", "1Gi")
+        command = self.product.tenant_row("told")["command"]
+        self.assertIn(str(HAND), command)
+        with urllib.request.urlopen(self.url.replace("/metrics", "/v1/snapshot"), timeout=10) as reply:
+            text = reply.read().decode()
+            self.assertEqual(reply.headers["Content-Type"], "application/json")
+        self.assertIn('"told"', json.dumps(json.loads(text)))
+        self.assertNotIn(str(HAND), text)
+        self.assertEqual(tenant.end(), 0)
+
     def test_who_looks_after_the_agent_is_answered(self):
         for path in ("/healthz", "/readyz"):
             with urllib.request.urlopen(self.url.replace("/metrics", path), timeout=10) as reply:

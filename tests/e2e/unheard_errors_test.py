@@ -77,7 +77,7 @@ class UnheardErrors(ProductTest):
         return self.product.rows("gpus")[card]["fault"]
 
     def told(self):
-        return [event["reason"] for event in self.events() if event["kind"] == "card-fault"]
+        return [event["reason"] for event in self.events() if event["kind"] == "device-fault"]
 
     def looks(self, count=3):
         """Returns when this agent has looked at its cards so many times more."""

@@ -117,12 +117,16 @@ struct Members {
   static void of(Io& io, View& view) {
     io.text("id", view.id);
     io.text("name", view.name);
+    io.text("namespace", view.namespace_name);
+    io.text("pod", view.pod);
+    io.text("container", view.container);
     io.text("state", view.state);
     io.text("priority", view.priority);
     io.number("pid", view.pid);
     io.number("processes", view.processes);
     io.number("created", view.created);
     io.number("refused", view.refused);
+    io.number("refused_bytes", view.refused_bytes);
     io.texts("command", view.command);
     list(io, "shares", view.shares);
     ofCompute(io, view);
@@ -174,6 +178,7 @@ struct Members {
     io.number("pressed", view.pressed);
     io.number("pressure_waits", view.pressure_waits);
     io.number("refused_short", view.refused_short);
+    io.number("refused_short_bytes", view.refused_short_bytes);
     io.text("on_pressure", view.on_pressure);
     io.number("pressure_wait_ms", view.pressure_wait_ms);
   }

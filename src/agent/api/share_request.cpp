@@ -21,7 +21,7 @@ Result<MemoryRequest> parseMemoryAsk(std::string_view text) {
   if (!text.ends_with('%')) {
     Result<Bytes> bytes = parseDeviceMemory(text);
     if (!bytes)
-      return Error{bytes.error().code(), bytes.error().message() + ", or 1% to 100% of the card"};
+      return Error{bytes.error().code(), bytes.error().message() + ", or 1% to 100% of the device"};
     return MemoryRequest{*bytes, 0};
   }
   const std::string_view digits = text.substr(0, text.size() - 1);

@@ -13,7 +13,7 @@ namespace {
 EventView faultOn(unsigned index, std::string reason) {
   EventView event;
   event.device = static_cast<int>(index);
-  event.kind = "card-fault";
+  event.kind = "device-fault";
   event.reason = std::move(reason);
   return event;
 }

@@ -9,6 +9,9 @@
 namespace divvy::agent {
 namespace {
 
+// Tenants report sizes; no device has as much.
+constexpr std::uint64_t kMaxShown = std::uint64_t{1} << 50;
+
 std::uint64_t swappedOf(const TenantView& tenant) {
   std::uint64_t sum = 0;
   for (const ShareView& share : tenant.shares) sum += share.swapped;
@@ -35,6 +38,18 @@ std::string labelIn(const Snapshot& node, const std::string& id) {
 
 std::string times(std::uint64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// "1 request of 8 GiB" and `rest`; of several the size of the last one follows. 0: not known.
+std::string requests(std::uint64_t count, std::uint64_t bytes, const std::string& rest) {
+  const std::string size = bytes == 0 ? "" : formatBytes({std::min(bytes, kMaxShown)});
+  if (count == 1) return "1 request" + (size.empty() ? "" : " of " + size) + rest;
+  return times(count, "request") + rest + (size.empty() ? "" : "; the last of " + size);
+}
+
+// A tenant may write any number.
+void addTo(std::uint64_t* sum, std::uint64_t more) {
+  *sum += std::min(more, UINT64_MAX - *sum);
 }
 
 EventView of(const TenantView& tenant, std::string kind, std::string reason) {
@@ -103,17 +118,19 @@ void EventDetector::detectRefusals(const TenantView& tenant, const PreviousSampl
                                    std::vector<EventView>* events) {
   if (tenant.refused > past.refused) {
     const std::uint64_t more = tenant.refused - past.refused;
-    // A tenant may write any number.
-    refused_ += std::min(more, UINT64_MAX - refused_);
-    events->push_back(
-        of(tenant, "refused",
-           times(more, "time") + ": beyond its limit of " + formatBytes({limitOf(tenant)})));
+    addTo(&refused_.over_limit, more);
+    events->push_back(of(tenant, "refused",
+                         requests(more, tenant.refused_bytes,
+                                  " beyond its limit of " + formatBytes({limitOf(tenant)}))));
   }
-  if (tenant.refused_short > past.refused_short)
-    events->push_back(
-        of(tenant, "refused",
-           times(tenant.refused_short - past.refused_short, "allocation") +
-               " within its limit: the device is short of memory that is never swapped"));
+  if (tenant.refused_short > past.refused_short) {
+    const std::uint64_t more = tenant.refused_short - past.refused_short;
+    addTo(&refused_.device_full, more);
+    events->push_back(of(tenant, "device-full",
+                         requests(more, tenant.refused_short_bytes,
+                                  " within its limit of " + formatBytes({limitOf(tenant)}) +
+                                      ": the device has no memory that could be freed")));
+  }
   if (tenant.pressure_waits > past.waits)
     events->push_back(of(tenant, "waited",
                          times(tenant.pressure_waits - past.waits, "allocation") +

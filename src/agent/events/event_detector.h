@@ -11,6 +11,13 @@
 
 namespace divvy::agent {
 
+// Numbers of allocations that were refused. They saturate.
+struct RefusedAllocations {
+  std::uint64_t over_limit = 0;   // because they exceed their tenant's limit
+  std::uint64_t device_full = 0;  // within it
+  friend bool operator==(const RefusedAllocations&, const RefusedAllocations&) = default;
+};
+
 class EventDetector {
  public:
   // Returns the events since the last call. Only the memory fields of `node` are used. Tenants of
@@ -20,9 +27,9 @@ class EventDetector {
   // view, which no later call has.
   std::vector<EventView> detectEnd(const TenantView& last);
 
-  // Returns the number of allocations that were refused because they exceed their tenant's limit,
-  // as far as they were detected: of all tenants, and of those that have ended.
-  std::uint64_t refusedAllocations() const { return refused_; }
+  // Returns the allocations that were refused, as far as they were detected: of all tenants, and of
+  // those that have ended.
+  const RefusedAllocations& refusedAllocations() const { return refused_; }
 
  private:
   struct PreviousSample {
@@ -46,7 +53,7 @@ class EventDetector {
 
   std::map<std::string, PreviousSample> tenants_;
   std::map<unsigned, bool> thrash_;
-  std::uint64_t refused_ = 0;
+  RefusedAllocations refused_;
   bool looked_ = false;
 };
 

@@ -122,6 +122,15 @@ void showCheckpoint(const Tenant& tenant, TenantView& view) {
   }
 }
 
+// Of all processes that ever lived.
+void showRefusals(const ledger::ReportSnapshot& report, TenantView& view) {
+  view.refused = report.refusals;
+  view.refused_bytes = report.over_limit_bytes;
+  view.refused_short = report.device_full;
+  view.refused_short_bytes = report.device_full_bytes;
+  view.pressure_waits = report.pressure_waits;
+}
+
 // Residency as the tenant's processes report it.
 void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   const ResidencySummary sums = swapOf(tenant);
@@ -141,8 +150,9 @@ void showSwap(const Tenant& tenant, bool host_map, TenantView& view) {
   view.pinned_by = pinNames(sums.pin_reasons);
   view.refusal = refusalWords(sums.refusal);
   view.pressed = sums.pressed;
-  view.pressure_waits = sums.pressure_waits;
-  view.refused_short = sums.pressure_refusals;
+  // Libraries from before the ledger's counters count here.
+  view.pressure_waits = std::max(view.pressure_waits, sums.pressure_waits);
+  view.refused_short = std::max(view.refused_short, sums.pressure_refusals);
   const std::uint64_t now = nowMs();
   if (!sums.at_work) view.idle_s = tenant.activity.use().idleMs(now) / kSecondMs;
 }
@@ -205,6 +215,11 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   TenantView view;
   view.id = tenant.record.id;
   view.name = tenant.record.name;
+  if (tenant.record.ofPod()) {
+    view.namespace_name = tenant.record.lodger.namespace_name;
+    view.pod = tenant.record.lodger.pod;
+    view.container = tenant.record.lodger.container;
+  }
   // A detached container is not orphaned.
   const bool held = tenant.liveness.held() || tenant.record.inContainer();
   const bool reserved = tenant.record.kept && tenant.liveness.processes().empty();
@@ -223,7 +238,7 @@ TenantView viewOf(const Tenant& tenant, const TenantManager& tenants, const Inve
   std::map<std::string, TenantUse> uses;
   if (tenant.pages) {
     const ReportPtr report = reportOf(tenant);
-    if (report) view.refused = report->refusals;
+    if (report) showRefusals(*report, view);
     if (report) uses = useOf(tenant, *report);
     if (report && report->suspect())
       view.note = std::string(kReportNote) + ledger::suspicionNames(report->suspicions);
@@ -336,7 +351,7 @@ TenantView takeMemoryView(const Tenant& tenant, const TenantManager& tenants,
   view.name = tenant.record.name;
   view.pressure_wait_ms = tenant.record.pressure_wait_ms;
   const ReportPtr report = reportOf(tenant);
-  if (report) view.refused = report->refusals;
+  if (report) showRefusals(*report, view);
   const std::map<std::string, TenantUse> uses =
       report ? useOf(tenant, *report) : std::map<std::string, TenantUse>();
   for (const ShareRecord& share : tenant.record.shares) {

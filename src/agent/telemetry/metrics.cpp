@@ -232,6 +232,7 @@ constexpr const char* kTenantInfo = "divvy_tenant_info";
 constexpr const char* kTenantLabels = "divvy_tenant_labels";
 constexpr const char* kQueued = "divvy_queued_requests";
 constexpr const char* kRefused = "divvy_allocations_refused_total";
+constexpr const char* kDeviceFull = "divvy_allocations_device_full_total";
 constexpr const char* kHostReserve = "divvy_host_swap_bytes";
 constexpr const char* kHostPromised = "divvy_host_swap_committed_bytes";
 constexpr const char* kLate = "divvy_agent_loop_lateness_seconds";
@@ -246,6 +247,9 @@ constexpr Stated kStated[] = {
     {kRefused, "counter",
      "Allocations refused, because they exceed their tenant's limit, of all tenants and of ended "
      "ones, since this agent started"},
+    {kDeviceFull, "counter",
+     "Allocations within the limit that were refused, because the device's memory was full, of all "
+     "tenants and of ended ones, since this agent started"},
     {kHostReserve, "gauge", "Host memory for swapped-out device memory, in bytes"},
     {kHostPromised, "gauge", "Part of that host memory that tenants may need, in bytes"},
     {kLate, "histogram", "Delay of due work on the agent's event loop in seconds"},
@@ -275,7 +279,9 @@ void node(Exposition* out, const MetricsInput& all) {
   begin(out, kQueued);
   out->sample({}, std::uint64_t{snapshot.queue.size()});
   begin(out, kRefused);
-  out->sample({}, all.refused);
+  out->sample({}, all.refused.over_limit);
+  begin(out, kDeviceFull);
+  out->sample({}, all.refused.device_full);
   begin(out, kHostReserve);
   out->sample({}, snapshot.host_reserve);
   begin(out, kHostPromised);

@@ -38,6 +38,7 @@ Result<void> Exporter::listen(asio::io_context& loop, const MetricsOptions& wher
   listen.port = where.port;
   std::vector<http::Route> routes;
   routes.push_back({"GET", "/metrics", 0, [this](http::Query) { return answer(); }});
+  routes.push_back({"GET", kSnapshotPath, 0, [this](http::Query) { return snapshotAnswer(); }});
   // An answer shows that the loop runs.
   routes.push_back({"GET", kAlivePath, 0, [](http::Query) -> asio::awaitable<http::Answer> {
                       co_return http::Answer{http_status::kOk, "ok\n", "text/plain"};
@@ -63,7 +64,7 @@ std::int64_t Exporter::lateMs() const {
   return static_cast<std::int64_t>(lateness_.largest(nowMs()) * 1000);
 }
 
-void Exporter::tick(const Snapshot& looked, std::uint64_t refused, std::uint64_t now_ms) {
+void Exporter::tick(const Snapshot& looked, const RefusedTotals& refused, std::uint64_t now_ms) {
   accounts_.setRefused(refused);
   UsageAccounting::SeenPart parts;
   for (const auto& [tenant, devices] : tenants_.audit().seen())
@@ -74,8 +75,19 @@ void Exporter::tick(const Snapshot& looked, std::uint64_t refused, std::uint64_t
 // Requests are not limited. The loop renders the text a few times a second at most, and otherwise
 // answers with the last one.
 asio::awaitable<http::Answer> Exporter::answer() {
-  if (made_.take("", std::chrono::steady_clock::now()) || kept_.empty()) kept_ = text();
-  co_return http::Answer{http_status::kOk, kept_, metrics::kTextType};
+  if (metrics_.made.take("", std::chrono::steady_clock::now()) || metrics_.text.empty())
+    metrics_.text = text();
+  co_return http::Answer{http_status::kOk, metrics_.text, metrics::kTextType};
+}
+
+// Command lines may have secrets, and readers of metrics are not users of this machine.
+asio::awaitable<http::Answer> Exporter::snapshotAnswer() {
+  if (snapshot_.made.take("", std::chrono::steady_clock::now()) || snapshot_.text.empty()) {
+    SnapshotReply reply{look_()};
+    for (TenantView& tenant : reply.snapshot.tenants) tenant.command.clear();
+    snapshot_.text = encode(Reply(std::move(reply)));
+  }
+  co_return http::Answer{http_status::kOk, snapshot_.text, "application/json"};
 }
 
 std::string Exporter::text() const {

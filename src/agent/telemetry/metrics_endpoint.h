@@ -32,12 +32,13 @@ class Exporter {
   bool listening() const { return server_ != nullptr; }
   // The largest lateness of the loop in the last minute, in ms; -1: no listener, so not measured.
   std::int64_t lateMs() const;
-  // Call once a second, with the state of the tenants at that time. `refused`: allocations refused
-  // because of a limit, of all tenants, since the agent started.
-  void tick(const Snapshot& looked, std::uint64_t refused, std::uint64_t now_ms);
+  // Call once a second, with the state of the tenants at that time. `refused`: since the
+  // agent started.
+  void tick(const Snapshot& looked, const RefusedTotals& refused, std::uint64_t now_ms);
 
  private:
   asio::awaitable<http::Answer> answer();
+  asio::awaitable<http::Answer> snapshotAnswer();
   std::string text() const;
 
   TenantManager& tenants_;
@@ -48,8 +49,12 @@ class Exporter {
   std::function<Snapshot()> look_;
   std::function<std::string()> unready_;
   UsageAccounting accounts_;
-  RateLimit made_{{4, 40}};  // metrics texts, for all peers together
-  std::string kept_;         // the last text
+  // The last text of an answer, for all peers together.
+  struct KeptText {
+    RateLimit made{{4, 40}};
+    std::string text;
+  };
+  KeptText metrics_, snapshot_;
   metrics::Lateness lateness_;
   std::optional<http::LoopWatch> loop_watch_;
   std::unique_ptr<http::Server> server_;

@@ -25,6 +25,12 @@ struct TenantCounters {
   double paused = 0;
 };
 
+// Allocations that were refused, of all tenants and of ended ones.
+struct RefusedTotals {
+  std::uint64_t over_limit = 0;   // because they exceed their tenant's limit
+  std::uint64_t device_full = 0;  // within it
+};
+
 class UsageAccounting {
  public:
   // By tenant's ID and device index.
@@ -35,9 +41,9 @@ class UsageAccounting {
 
   // Adds the state at `now_ms`, which only grows. Drops tenants that have ended.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
-  // The allocations that were refused because of a limit, of all tenants and of ended ones.
-  void setRefused(std::uint64_t refused) { refused_ = refused; }
-  std::uint64_t refused() const { return refused_; }
+  // The allocations that were refused, of all tenants and of ended ones.
+  void setRefused(const RefusedTotals& refused) { refused_ = refused; }
+  const RefusedTotals& refused() const { return refused_; }
   const Bills& bills() const { return bills_; }
   const std::map<std::string, TenantCounters>& tallies() const { return tallies_; }
 
@@ -47,7 +53,7 @@ class UsageAccounting {
   Bills bills_;
   std::map<std::string, TenantCounters> tallies_, seen_;
   std::uint64_t last_ms_ = 0;
-  std::uint64_t refused_ = 0;
+  RefusedTotals refused_;
 };
 
 }  // namespace divvy::agent

@@ -87,19 +87,28 @@ TEST_F(EventDetectorTest, EachSwapReason_HasItsText) {
 TEST_F(EventDetectorTest, RefusalsAndWaits_AreCounted) {
   EXPECT_EQ(only("", 1), "");
   web().refused = 2;
-  EXPECT_EQ(only("refused", 2), "2 times: beyond its limit of 4 GiB");
+  web().refused_bytes = gib(5).count;
+  EXPECT_EQ(only("refused", 2), "2 requests beyond its limit of 4 GiB; the last of 5 GiB");
+  web().refused = 3;
+  EXPECT_EQ(only("refused", 3), "1 request of 5 GiB beyond its limit of 4 GiB");
   web().refused_short = 1;
-  EXPECT_EQ(only("refused", 3),
-            "1 allocation within its limit: the device is short of memory that is never swapped");
+  web().refused_short_bytes = gib(1).count;
+  EXPECT_EQ(only("device-full", 4),
+            "1 request of 1 GiB within its limit of 4 GiB: the device has no memory that could be "
+            "freed");
+  web().refused_short = 3;
+  web().refused_short_bytes = 0;
+  EXPECT_EQ(only("device-full", 5),
+            "2 requests within its limit of 4 GiB: the device has no memory that could be freed");
   web().pressure_waits = 1;
   web().pressure_wait_ms = 300'000;
-  EXPECT_EQ(only("waited", 4),
+  EXPECT_EQ(only("waited", 6),
             "1 allocation waited up to 5m: the device is short of memory that is never swapped");
   web().refusal = "it captures a graph";
-  EXPECT_EQ(only("kept", 5), "could not release memory on request: it captures a graph");
-  EXPECT_EQ(only("", 6), "");
+  EXPECT_EQ(only("kept", 7), "could not release memory on request: it captures a graph");
+  EXPECT_EQ(only("", 8), "");
   web().refusal = "the host has too little memory for it";
-  EXPECT_NE(only("host-short", 7), "");
+  EXPECT_NE(only("host-short", 9), "");
 }
 
 // Another agent told of what was counted before the first look; of who came since, all is ours.
@@ -117,17 +126,18 @@ TEST_F(EventDetectorTest, TenantEnds_RefusalsSinceLastLookReported) {
   EXPECT_TRUE(watch_.detectEnd(web()).empty()) << "before the first look: not known since when";
   EXPECT_EQ(only("", 1), "");
   web().refused = 6;
-  EXPECT_EQ(only("refused", 2), "1 time: beyond its limit of 4 GiB");
+  EXPECT_EQ(only("refused", 2), "1 request beyond its limit of 4 GiB");
   web().refused = 9;
   const std::vector<EventView> last = watch_.detectEnd(web());
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].kind, "refused");
   EXPECT_EQ(last[0].tenant, "id-web");
-  EXPECT_EQ(last[0].reason, "3 times: beyond its limit of 4 GiB");
+  EXPECT_EQ(last[0].reason, "3 requests beyond its limit of 4 GiB");
   TenantView brief = tenantOf("brief");
   brief.refused = 2;
-  EXPECT_EQ(watch_.detectEnd(brief).size(), 1u) << "began and ended between two looks";
-  EXPECT_EQ(watch_.refusedAllocations(), 6u);
+  brief.refused_short = 7;
+  EXPECT_EQ(watch_.detectEnd(brief).size(), 2u) << "began and ended between two looks";
+  EXPECT_EQ(watch_.refusedAllocations(), (RefusedAllocations{6, 7}));
 }
 
 TEST_F(EventDetectorTest, ThrashRisk_EventOfDevice) {

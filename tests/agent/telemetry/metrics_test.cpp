@@ -146,7 +146,7 @@ MetricsInput distinct() {
   all.bills["t"][0] = {44.5, 45.5};
   all.late.add(0.25);
   all.latest = 46.5;
-  all.refused = 47;
+  all.refused = {47, 1047};
   return all;
 }
 
@@ -156,6 +156,7 @@ std::map<std::string, double> distinctFigures() {
           {"divvy_queued_requests", 2},
           {"divvy_host_swap_bytes", 3},
           {"divvy_allocations_refused_total", 47},
+          {"divvy_allocations_device_full_total", 1047},
           {"divvy_host_swap_committed_bytes", 4},
           {"divvy_agent_loop_lateness_max_seconds", 46.5},
           {"divvy_device_hardware_info", 1},

@@ -104,10 +104,26 @@ TEST(Events, TenantEndsRightAfterRefusal_RefusalListed) {
   for (const Said& one : eventsOf(sandbox)) {
     if (one.kind != "refused") continue;
     EXPECT_EQ(one.name, "short");
-    EXPECT_THAT(one.reason, EndsWith("beyond its limit of 1 GiB"));
-    refused += one.reason.starts_with("2 times") ? 2 : 1;
+    EXPECT_THAT(one.reason, HasSubstr(" beyond its limit of 1 GiB"));
+    EXPECT_THAT(one.reason, HasSubstr("of 4 GiB"));
+    refused += one.reason.starts_with("2 requests") ? 2 : 1;
   }
   EXPECT_EQ(refused, 10u) << "each once";
+}
+
+// Regression: the sum was over living processes, so a program that ended at once left no event.
+TEST(Events, TenantEndsAfterDeviceFull_RequestListed) {
+  Sandbox sandbox;
+  const std::string program = "SIMGPU_FAULTS=oom " + tenantProgram() + " 33554432 </dev/null";
+  const Outcome run = sandbox.divvy(
+      {"run", "--sim", "h100", "--memory", "1Gi", "--name", "short", "--", "sh", "-c", program});
+  ASSERT_THAT(run.out, HasSubstr("refused 33554432")) << run.err;
+  ASSERT_TRUE(sandbox.tenantCount(0));
+  std::vector<std::string> reasons;
+  for (const Said& one : eventsOf(sandbox))
+    if (one.kind == "device-full" || one.kind == "refused") reasons.push_back(one.reason);
+  EXPECT_THAT(reasons, ElementsAre("1 request of 32 MiB within its limit of 1 GiB: the device has "
+                                   "no memory that could be freed"));
 }
 
 // Regression: "divvy events" printed nothing, with status 0.

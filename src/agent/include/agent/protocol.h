@@ -178,6 +178,7 @@ struct ShareView {
 struct TenantView {
   std::string id;
   std::string name;
+  std::string namespace_name, pod, container;  // empty: of no pod
   std::string state;  // running, reserved (kept and unused), orphaned (its `divvy run` ended),
                       // broken (unreadable ledger)
   std::string priority;
@@ -186,6 +187,7 @@ struct TenantView {
   unsigned processes = 0;     // registered processes
   std::int64_t created = 0;   // seconds since 1970
   std::uint64_t refused = 0;  // allocations over the limit
+  std::uint64_t refused_bytes = 0;  // of the last one; 0: not known
   std::vector<std::string> command;
   std::vector<ShareView> shares;
   // Compute. Totals are over the tenant's life.
@@ -230,8 +232,8 @@ struct TenantView {
   std::uint64_t stop_left_s = 0;     // until SIGTERM, or until SIGKILL
   unsigned pressed = 0;              // processes in which an allocation waits for memory
   std::uint64_t pressure_waits = 0;  // allocations that waited
-  std::uint64_t refused_short =
-      0;  // allocations within the limit, refused because the device was full
+  std::uint64_t refused_short = 0;   // allocations within the limit that found the device full
+  std::uint64_t refused_short_bytes = 0;  // of the last one; 0: not known
   std::string on_pressure = "oom";
   std::uint64_t pressure_wait_ms = kPressureWaitMs;
 };
@@ -294,6 +296,10 @@ struct GrantedReply {
   CommandEnvironment environment;    // for a command
   ContainerEdits edits;              // for a container
 };
+
+// Path at an agent's address of metrics, which answers with an encoded SnapshotReply without the
+// tenants' command lines.
+inline constexpr const char* kSnapshotPath = "/v1/snapshot";
 
 struct SnapshotReply {
   Snapshot snapshot;

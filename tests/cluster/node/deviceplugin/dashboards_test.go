@@ -44,7 +44,7 @@ func nodeDashboardsHaveData(env *harness.Env) error {
 	}
 	return env.WithDevices(harness.SwapCards, dashboardTerms, func(uuids []string) error {
 		all := &dashboards{uuids: uuids}
-		if all.cards, err = env.DashboardQueries("cards.json"); err != nil {
+		if all.cards, err = env.DashboardQueries("devices.json"); err != nil {
 			return err
 		}
 		if all.tenants, err = env.DashboardQueries("tenants.json"); err != nil {

@@ -87,7 +87,7 @@ func toldOnce(env *harness.Env) error {
 		return err
 	}
 	text, err := os.ReadFile(env.Processes.Log(harness.AgentProcess))
-	if err == nil && strings.Contains(string(text[min(mark, len(text)):]), "card-fault") {
+	if err == nil && strings.Contains(string(text[min(mark, len(text)):]), "device-fault") {
 		err = fmt.Errorf("it tells again: %s", text[mark:])
 	}
 	return err
