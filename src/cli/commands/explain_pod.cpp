@@ -85,7 +85,7 @@ void printFixes(const PodDecision& decision) {
   std::printf("\nwould fit now, each alone:\n");
   for (const scheduler::Suggestion& one : decision.fixes) {
     std::printf(
-        "  %s (%s%s)\n", engine::text(one.remedy).c_str(), one.node.c_str(),
+        "  %s (%s%s)\n", engine::text(one.remedy, decision.containers).c_str(), one.node.c_str(),
         one.nodes == 1 ? "" : (" and " + std::to_string(one.nodes - 1) + " others").c_str());
   }
 }
@@ -126,7 +126,9 @@ void print(const Cluster& cluster, const PodExplanation& explained, const Output
   } else if (decision.placement) {
     std::printf("%s fits now, on %s\n", name, decision.placement->node.text.c_str());
   } else {
-    std::printf("%s fits on no node now: %s\n", name, reasonsText(decision).c_str());
+    std::printf("%s fits on no node%s: %s\n", name,
+                neverFits(decision) ? ", even without other pods" : " now",
+                reasonsText(decision).c_str());
   }
   for (const std::string& line : sharesText(decision)) std::printf("  %s\n", line.c_str());
   for (const auto& [key, value] : explained.models)
@@ -139,12 +141,6 @@ void print(const Cluster& cluster, const PodExplanation& explained, const Output
     if (gate != scheduler::kQueueGate) std::printf("held by scheduling gate %s\n", gate.c_str());
   if (!explained.condition_text.empty())
     std::printf("last status: %s\n", explained.condition_text.c_str());
-  if (decision.containers.size() > 1 && !decision.nodes.empty()) {
-    std::printf("containers:");
-    for (std::size_t at = 0; at < decision.containers.size(); ++at)
-      std::printf(" %zu %s", at, decision.containers[at].c_str());
-    std::printf("\n");
-  }
   if (!decision.nodes.empty()) printNodes(cluster, decision, output);
   printFixes(decision);
   printEndings(decision.ends);

@@ -42,7 +42,7 @@ void arrive(Cluster& cluster, const kube::Pod& pod, const std::vector<DryPod>& a
 Result<void> evaluateNodes(const Cluster& cluster, const engine::Request& request,
                            const std::vector<std::string>& asked, PodDecision* decision) {
   Result<std::vector<scheduler::NodeVerdict>> said =
-      scheduler::explainNodes(cluster.cache(), request, asked);
+      scheduler::explainNodes(cluster.cache(), request, asked, decision->containers);
   if (!said) return said.error();
   decision->nodes = std::move(*said);
   decision->fixes = scheduler::nearestFixes(decision->nodes);
@@ -125,6 +125,14 @@ void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
     by_path[groupPathOf(group, where)] = group;
   }
   cluster.addGroups(std::move(by_path));
+}
+
+bool neverFits(const PodDecision& decision) {
+  return !decision.nodes.empty() && decision.filtered.empty() &&
+         std::all_of(decision.nodes.begin(), decision.nodes.end(),
+                     [](const scheduler::NodeVerdict& one) {
+                       return one.refusal && engine::isPermanent(*one.refusal);
+                     });
 }
 
 std::vector<std::string> sharesText(const PodDecision& decision) {

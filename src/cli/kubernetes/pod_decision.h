@@ -39,6 +39,9 @@ Result<PodDecision> decideFor(Cluster& cluster, const DryPod& pod, const std::ve
 void addGroups(Cluster& cluster, const std::vector<boost::json::value>& groups,
                const std::string& ns);
 
+// Returns whether no node could take the pod even if it had no tenants. False if nodes were not
+// asked, or if kube-scheduler would leave some out.
+bool neverFits(const PodDecision& decision);
 // Returns "container c: GPU-a (3 GiB, 30%)"; a line for each container with devices.
 std::vector<std::string> sharesText(const PodDecision& decision);
 // Returns "too little device memory free (1 device wanted) on 2 nodes, cordoned on 1 node", the

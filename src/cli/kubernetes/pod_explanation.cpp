@@ -136,6 +136,7 @@ json::object explanationJson(const PodExplanation& explained) {
   } else if (decision.placement) {
     pod["node"] = decision.placement->node.text;
   }
+  pod["never_fits"] = neverFits(decision);
   pod["devices"] = sharesJson(decision);
   pod["told"] = explained.condition_text;
   if (!explained.models.empty()) {
@@ -161,7 +162,7 @@ json::object explanationJson(const PodExplanation& explained) {
     for (const engine::Change& change : one.remedy)
       changes.push_back(
           json::object{{"container", change.container}, {"from", change.from}, {"to", change.to}});
-    fixes.push_back(json::object{{"change", engine::text(one.remedy)},
+    fixes.push_back(json::object{{"change", engine::text(one.remedy, decision.containers)},
                                  {"node", one.node},
                                  {"nodes", one.nodes},
                                  {"changes", std::move(changes)}});

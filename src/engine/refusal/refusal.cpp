@@ -1,5 +1,6 @@
 #include "engine/refusal.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -122,16 +123,37 @@ std::string text(const DeviceRefusal& refusal) {
 
 namespace {
 
-// "container 0 needs 2 devices of one NUMA node, 1 fits"
-std::string ofContainer(const NodeRefusal& refusal, const std::string& which) {
-  return "container " + std::to_string(refusal.container) + " needs " +
+// Reasons that no release of devices, and no recovery, can end.
+bool isPermanent(DeviceWhy why) {
+  switch (why) {
+    case DeviceWhy::kModelNotAsked:
+    case DeviceWhy::kModelExcluded:
+    case DeviceWhy::kUuidNotAsked:
+    case DeviceWhy::kUuidExcluded:
+    case DeviceWhy::kNoPart:
+    case DeviceWhy::kExclusiveOnly:
+    case DeviceWhy::kTooLarge:
+    case DeviceWhy::kBudget:
+    case DeviceWhy::kOverPromiseLimit:
+    case DeviceWhy::kGuaranteeAboveShare:
+    case DeviceWhy::kBelowContext:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// "container main needs 2 devices of one NUMA node, 1 fits"
+std::string ofContainer(const NodeRefusal& refusal, const std::vector<std::string>& containers,
+                        const std::string& which) {
+  return nameOfContainer(refusal.container, containers) + " needs " +
          std::to_string(refusal.needed) + (refusal.needed == 1 ? " device" : " devices") + which +
          ", " + std::to_string(refusal.available) + (refusal.available == 1 ? " fits" : " fit");
 }
 
 }  // namespace
 
-std::string text(const NodeRefusal& refusal) {
+std::string text(const NodeRefusal& refusal, const std::vector<std::string>& containers) {
   const std::string needed = std::to_string(refusal.needed);
   const std::string available = std::to_string(refusal.available);
   switch (refusal.why) {
@@ -144,15 +166,16 @@ std::string text(const NodeRefusal& refusal) {
     case NodeWhy::kTooFew:
       return "needs " + needed + " devices, has " + available;
     case NodeWhy::kDevices:
-      return ofContainer(refusal, refusal.kind.empty() ? "" : " of kind " + refusal.kind.text);
+      return ofContainer(refusal, containers,
+                         refusal.kind.empty() ? "" : " of kind " + refusal.kind.text);
     case NodeWhy::kBlocks:
-      return ofContainer(refusal, " of a block that is allocated as one");
+      return ofContainer(refusal, containers, " of a block that is allocated as one");
     case NodeWhy::kRow:
-      return ofContainer(refusal, " that are neighbours");
+      return ofContainer(refusal, containers, " that are neighbours");
     case NodeWhy::kNuma:
-      return ofContainer(refusal, " of one NUMA node");
+      return ofContainer(refusal, containers, " of one NUMA node");
     case NodeWhy::kLinks:
-      return ofContainer(refusal, " with direct links to each other");
+      return ofContainer(refusal, containers, " with direct links to each other");
     case NodeWhy::kNic:
       return "has no NIC of the name that was asked for";
     case NodeWhy::kTogether:
@@ -163,6 +186,20 @@ std::string text(const NodeRefusal& refusal) {
       return "not searched yet: the tries of this decision went to other nodes";
   }
   return "";
+}
+
+std::string nameOfContainer(std::size_t container, const std::vector<std::string>& containers) {
+  return "container " +
+         (container < containers.size() ? containers[container] : std::to_string(container));
+}
+
+bool isPermanent(const NodeRefusal& refusal) {
+  if (refusal.why == NodeWhy::kTooFew || refusal.why == NodeWhy::kNic) return true;
+  if (refusal.why != NodeWhy::kDevices) return false;
+  const auto may_fit =
+      std::count_if(refusal.devices.begin(), refusal.devices.end(),
+                    [](const DeviceRefusal& device) { return !isPermanent(device.why); });
+  return refusal.available + static_cast<std::uint64_t>(may_fit) < refusal.needed;
 }
 
 }  // namespace divvy::engine

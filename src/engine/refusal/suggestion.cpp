@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "engine/refusal.h"
 #include "nodes/amounts.h"
 
 namespace divvy::engine {
@@ -95,7 +96,7 @@ const char* droppedBy(ChangeKind kind) {
   }
 }
 
-std::string text(const Change& change) {
+std::string text(const Change& change, const std::vector<std::string>& containers) {
   if (const char* dropped = droppedBy(change.kind)) return std::string("ask without ") + dropped;
   switch (change.kind) {
     case ChangeKind::kModels:
@@ -112,8 +113,8 @@ std::string text(const Change& change) {
     default:
       return "ask for " + amount(change.kind, change.to) + " instead of " +
              amount(change.kind, change.from) + " " + unitOf(change.kind) +
-             (change.of.empty() ? "" : " (" + change.of.text + ")") + " in container " +
-             std::to_string(change.container);
+             (change.of.empty() ? "" : " (" + change.of.text + ")") + " in " +
+             nameOfContainer(change.container, containers);
   }
 }
 
@@ -242,9 +243,10 @@ Shape changed(const Shape& shape, const Remedy& remedy) {
   return result;
 }
 
-std::string text(const Remedy& remedy) {
+std::string text(const Remedy& remedy, const std::vector<std::string>& containers) {
   std::string all;
-  for (const Change& change : remedy) all += (all.empty() ? "" : " and ") + text(change);
+  for (const Change& change : remedy)
+    all += (all.empty() ? "" : " and ") + text(change, containers);
   return all;
 }
 

@@ -45,7 +45,8 @@ bool liftsOurs(const SchedulerCache& cache, const Remedy& remedy) {
 
 Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
                                               const engine::Request& request,
-                                              std::span<const std::string> nodes) {
+                                              std::span<const std::string> nodes,
+                                              const std::vector<std::string>& containers) {
   const engine::Engine& engine = cache.pods().engine();
   Result<engine::Decision> all = engine.explain(request);
   if (!all) return all.error();
@@ -56,7 +57,7 @@ Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
     NodeVerdict verdict{name, false, cache.nodes().faultOf(name), {}, {}};
     const auto refused = refusals.find(name);
     if (refused != refusals.end()) {
-      if (verdict.why.empty()) verdict.why = engine::text(refused->second);
+      if (verdict.why.empty()) verdict.why = engine::text(refused->second, containers);
       verdict.refusal = std::move(refused->second);
       Result<std::vector<Remedy>> remedies = engine.remedies(request, engine::NodeName(name));
       if (!remedies) return remedies.error();

@@ -36,10 +36,12 @@ TEST(NodeVerdicts, Refusal_SaysReasonAndNearestFix) {
   const auto request = *cache.pods().requestFor(asking("30000"));
   ASSERT_TRUE(request);
   const std::vector<std::string> names{"a", "b", "elsewhere"};
-  const auto verdicts = explainNodes(cache, *request, names);
+  const auto verdicts = explainNodes(cache, *request, names, {"main"});
   ASSERT_TRUE(verdicts) << verdicts.error().message();
   ASSERT_EQ(verdicts->size(), 3u);
   EXPECT_EQ(verdicts->at(0).refusal->devices.at(0).why, engine::DeviceWhy::kTooLarge);
+  EXPECT_EQ(verdicts->at(0).why, "container main needs 1 device of kind NVIDIA, 0 fit");
+  EXPECT_TRUE(engine::isPermanent(*verdicts->at(0).refusal));
   EXPECT_EQ(verdicts->at(2).why, "no devices are registered");
   const std::vector<Suggestion> fixes = nearestFixes(*verdicts);
   ASSERT_FALSE(fixes.empty());

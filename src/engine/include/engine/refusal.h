@@ -87,7 +87,14 @@ struct NodeRefusal {
 
 // For display: "needs 4 GiB, 2 GiB free".
 std::string text(const DeviceRefusal& refusal);
-std::string text(const NodeRefusal& refusal);
+// "container main".
+std::string nameOfContainer(std::size_t container, const std::vector<std::string>& containers);
+// `containers`: their names, in the request's order; a container without a name is numbered.
+std::string text(const NodeRefusal& refusal, const std::vector<std::string>& containers = {});
+
+// Returns whether the node could not take the request even if it had no tenants: it has too few
+// devices of the size, model, UUID or partition that is asked for.
+bool isPermanent(const NodeRefusal& refusal);
 
 // Returns the code in docs/operations/troubleshooting.md: "too-large", "node-cpu".
 std::string_view codeOf(DeviceWhy why);

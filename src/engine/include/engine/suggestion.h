@@ -49,6 +49,6 @@ using Remedy = std::vector<Change>;
 Shape changed(const Shape& shape, const Remedy& remedy);
 
 // For display: "ask for 3 GiB instead of 4 GiB of device memory in container 0", " and ...".
-std::string text(const Remedy& remedy);
+std::string text(const Remedy& remedy, const std::vector<std::string>& containers = {});
 
 }  // namespace divvy::engine

@@ -29,10 +29,11 @@ struct NodeVerdict {
 };
 
 // Returns the verdict on each of `nodes`, in their order. Examines every device of the cluster;
-// remedies take many times as long.
+// remedies take many times as long. `containers`: names for the reasons, init containers first.
 Result<std::vector<NodeVerdict>> explainNodes(const SchedulerCache& cache,
                                               const engine::Request& request,
-                                              std::span<const std::string> nodes);
+                                              std::span<const std::string> nodes,
+                                              const std::vector<std::string>& containers = {});
 
 // A change of a request.
 struct Suggestion {
