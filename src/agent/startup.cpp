@@ -63,7 +63,7 @@ std::optional<Result<Inventory>> openInventory(
     Result<Inventory> inventory =
         Inventory::open(options.node, startup->paths, startup->install, source);
     if (inventory || !options.cluster || options.node.simulated()) return inventory;
-    if (startup->health->endsWithin(kDriverAgain, "cards: " + inventory.error().message()))
+    if (startup->health->endsWithin(kDriverAgain, "devices: " + inventory.error().message()))
       return std::nullopt;
   }
 }

@@ -93,12 +93,12 @@ constexpr std::array kAgent{
                  .variable = "DIVVY_BYPASS_NOTICE"},
     DaemonOption{.option = "pools",
                  .type = "FILE",
-                 .help = "pools of cards, a YAML file read at the start (docs/guides/pools.md)",
+                 .help = "pools of devices, a YAML file read at the start (docs/guides/pools.md)",
                  .otherwise = "DIVVY_POOLS",
                  .variable = "DIVVY_POOLS"},
     DaemonOption{.option = "device-policy",
                  .type = "WORD,..",
-                 .help = "which cards, where a run does not say",
+                 .help = "which devices, where a run does not say",
                  .otherwise = "DIVVY_DEVICE_POLICY, else tightest",
                  .variable = "DIVVY_DEVICE_POLICY"},
     DaemonOption{.option = "log-file",
@@ -135,7 +135,7 @@ constexpr std::array kAgent{
     DaemonOption{.option = "injection",
                  .type = "auto|mounts|cdi",
                  .help = "how the runtime is told what containers get; auto: by CDI where it is "
-                         "known to read that (containerd 2, CRI-O 1.28) and, of real cards, "
+                         "known to read that (containerd 2, CRI-O 1.28) and, of real devices, "
                          "NVIDIA's spec is of the driver that runs; else by mounts",
                  .otherwise = "auto",
                  .chart = "agent.injection"},
@@ -193,7 +193,7 @@ constexpr std::array kAgent{
         .form = Form::kFlag},
     DaemonOption{.option = "node-settings",
                  .type = "FILE",
-                 .help = "what holds for single nodes: cards left out, and more "
+                 .help = "what holds for single nodes: devices left out, and more "
                          "(docs/reference/node-settings.md); or "
                          "HAMi's config.json; read at the start, goes before options",
                  .otherwise = "none",

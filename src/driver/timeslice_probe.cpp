@@ -227,7 +227,7 @@ bool TimesliceProbe::holds() const {
 
 std::string TimesliceProbe::text() const {
   return "of two contexts, the one with three times the slice got " + std::to_string(first) +
-         "% and " + std::to_string(second) + "% of the card instead of " + std::to_string(asked) +
+         "% and " + std::to_string(second) + "% of the device instead of " + std::to_string(asked) +
          "%";
 }
 

@@ -43,7 +43,7 @@ Result<void> checkSize(std::string_view value, bool none) {
   if (bytes) return {};
   if (value.find_first_not_of("0123456789") == std::string_view::npos && value != "0")
     return bytes.error();
-  return no(value, std::string("4Gi, 512Mi, or 1% to 100% of the card") + (none ? ", or 0" : ""));
+  return no(value, std::string("4Gi, 512Mi, or 1% to 100% of the device") + (none ? ", or 0" : ""));
 }
 
 Result<void> checkTime(std::string_view value, bool off) {

@@ -17,7 +17,7 @@ constexpr auto kBoth = Reader::kBoth;
 
 // In the order of `divvy run --help`; then what only pods say.
 constexpr std::array kAll{
-    ShareOption{"memory", "SIZE", "memory per device: 4Gi, 4096 (MiB), 50% of the card", "100%",
+    ShareOption{"memory", "SIZE", "memory per device: 4Gi, 4096 (MiB), 50% of the device", "100%",
                 kResource, "divvy.dev/gpumem", kContainer, kBoth, ValueKind::kElsewhere,
                 "percent are divvy.dev/gpumem-percentage"},
     ShareOption{"guaranteed", "SIZE", "part of --memory that is never swapped out",
@@ -38,7 +38,7 @@ constexpr std::array kAll{
                 "what other tenants leave", kResource, "divvy.dev/gpucores", kContainer, kBoth,
                 ValueKind::kElsewhere, "of each GPU"},
     ShareOption{"cores-policy", "share|cap",
-                "cores are a share of a busy card, or a cap at all times", "share", kAnnotation,
+                "cores are a share of a busy device, or a cap at all times", "share", kAnnotation,
                 "cores-policy", kContainer, kAgent, ValueKind::kWord},
     ShareOption{"priority", "high|normal|low",
                 "high: others yield to it; low: only in the gaps of others", "normal", kAnnotation,
@@ -66,7 +66,8 @@ constexpr std::array kAll{
     ShareOption{"context-overhead", "inside|outside",
                 "CUDA contexts count inside the share, or one of them outside", "inside",
                 kAnnotation, "context-overhead", kPod, kBoth, ValueKind::kWord},
-    ShareOption{"sim", "[PROFILE]", "share a simulated card instead", "DIVVY_SIM, else h100",
+    ShareOption{"sim", "[PROFILE]",
+                "share a simulated card instead; DIVVY_SIM names another default", "h100",
                 Place::kNone, "a node's simulated cards are set where its agent is started"},
     ShareOption{"name", "NAME", "name for ls, resize and wait", "", Place::kNone,
                 "a pod has a name, and so have its containers"},

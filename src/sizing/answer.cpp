@@ -39,7 +39,7 @@ std::string times(std::uint64_t count, const char* what) {
 }
 
 std::string onEach(std::uint64_t gpus) {
-  return gpus == 1 ? "" : ", divided over " + std::to_string(gpus) + " cards";
+  return gpus == 1 ? "" : ", divided over " + std::to_string(gpus) + " devices";
 }
 
 std::string decimals(double value) {
@@ -95,7 +95,7 @@ std::string cacheWhy(const ModelShape& model, const CacheGroup& group, const Que
                    : " of " + thousands(q.context) + " tokens";
   if (group.kind != CacheKind::kFull) why += ", " + thousands(group.window) + " kept of each";
   why += " x " + thousands(group.layers * tokenBytes(model, q.kv, q.gpus)) + " B";
-  if (q.gpus > 1 && model.isLatent()) why += ", the same on each card";
+  if (q.gpus > 1 && model.isLatent()) why += ", the same on each device";
   return why;
 }
 

@@ -100,7 +100,7 @@ void readTemplates(YamlReader& read, const YAML::Node& kind, Kind* out) {
     if (!out->templates.empty() && out->templates.back().memory >= part.memory)
       read.fail(item, "templates do not ascend by memory");
     if (part.memory > out->card.usable || part.cores > out->card.cores)
-      read.fail(item, part.name + " is more than the card");
+      read.fail(item, part.name + " is more than the device");
     out->templates.push_back(std::move(part));
   });
 }
@@ -306,7 +306,7 @@ Kind readKind(YamlReader& read, const YAML::Node& node, const std::string& vendo
   readWire(read, node, &kind.wire);
   if (kind.count.resource.empty() && kind.slice.empty()) read.fail(node, "lacks count or slice");
   if (kind.cores.follow_memory && kind.card.memory.count == 0)
-    read.fail(node, "cores follow the memory of a card that it lacks");
+    read.fail(node, "cores follow the memory of a device that it lacks");
   return kind;
 }
 

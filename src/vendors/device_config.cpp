@@ -407,7 +407,7 @@ void ConfigReading::readTemplates(const YAML::Node& item, Kind* kind) {
     read_.number(each, "aiCore", 1u, 100'000u, &part.cores);
     read_.number(each, "aiCPU", 0u, 100'000u, &part.cpus);
     if (part.memory > kind->card.usable || part.cores > kind->card.cores)
-      read_.fail(each, part.name + " is more than the card");
+      read_.fail(each, part.name + " is more than the device");
     kind->templates.push_back(std::move(part));
   });
   std::sort(kind->templates.begin(), kind->templates.end(),

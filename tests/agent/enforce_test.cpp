@@ -168,7 +168,7 @@ TEST(Enforce, TimeSlicesIgnoredByDriver_RunIsRefused) {
   sandbox.set("SIMGPU_RM", "ignore");
   const Outcome refused = sandbox.divvy(sliced("30", {"true"}));
   EXPECT_EQ(refused.code(), 1);
-  EXPECT_THAT(refused.err, HasSubstr("of the card instead of 75%"));
+  EXPECT_THAT(refused.err, HasSubstr("of the device instead of 75%"));
 }
 
 TEST(Enforce, TimeSliceProbe_IsTriedOnce) {

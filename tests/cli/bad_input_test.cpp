@@ -413,7 +413,7 @@ TEST(CommandLine, MissingDriver_SimulatedCardSuggested) {
   if (fs::exists("/proc/driver/nvidia")) GTEST_SKIP() << "SKIPPED: this machine has a driver";
   Sandbox sandbox;
   expectOneLine(sandbox.divvy({"run", "--memory", "1Gi", "--", "true"}), 1,
-                "share a simulated card (divvy run --sim h100");
+                "use a simulated card (option --sim h100");
   EXPECT_EQ(sandbox.files(), Words());
 }
 

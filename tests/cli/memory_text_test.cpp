@@ -107,6 +107,11 @@ TEST(MemoryText, MemoryNotes_StateAndReason) {
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), Lines{"swapped"});
   web.idle_s = 3 * 3600;
   EXPECT_EQ(memoryNotes(web, nodeOf({web})), (Lines{"swapped", "idle 3h"}));
+  web.refused = 12;
+  web.refused_short = 1;
+  EXPECT_EQ(memoryNotes(web, nodeOf({web})),
+            (Lines{"12 requests beyond its limit", "1 request found the device full", "swapped",
+                   "idle 3h"}));
   web.memory = "resident";
   web.shares[0].swapped = 0;
   web.idle_s = 0;

@@ -173,7 +173,7 @@ TEST(Descriptor, InvalidText_ErrorNamesPlace) {
       {count + "    card: {memory: 1Gi, usable: 2Gi}\n", ":5:33", "more than memory"},
       {count +
            "    card: {memory: 1Gi, cores: 2}\n    templates: [{name: t, memory: 2Gi, cores: 1}]\n",
-       ":6:17", "more than the card"},
+       ":6:17", "more than the device"},
       {count + "    soft_split: {annotation: a}\n", ":5:17", "lacks value"},
       {count + "    select: {uuid: {use: a}}\n", ":5:14", "unknown key \"uuid\""},
       {wire + "{}\n", ":5:11", "lacks node"},

@@ -198,7 +198,7 @@ TEST(DeviceConfig, InvalidValue_RefusedWithReason) {
               HasSubstr("more than memoryCapacity"));
   EXPECT_THAT(refused("vnpus:\n- {commonWord: Ascend910A, templates: [{name: a, memory: 40000,\n"
                       "    aiCore: 2}]}\n"),
-              HasSubstr("more than the card"));
+              HasSubstr("more than the device"));
   EXPECT_THAT(refused("iluvatars: {a: 1}\n"), HasSubstr("not a list"));
   EXPECT_THAT(refused("{}\n"), HasSubstr("no devices"));
   EXPECT_THAT(refused("nvidia: {\n"), HasSubstr("f:"));

@@ -24,11 +24,10 @@ Result<driver::Nvml> openDriver(const Node& node, const NodePaths& paths,
   }
   Result<driver::Nvml> nvml = driver::Nvml::open(nvml_path);
   if (!nvml && !node.simulated()) {
-    return Error{
-        nvml.error().code(),
-        nvml.error().message() +
-            "; install the NVIDIA driver, or share a simulated card (divvy run --sim h100, "
-            "divvy agent --node sim-h100)"};
+    return Error{nvml.error().code(),
+                 nvml.error().message() +
+                     "; install the NVIDIA driver, or use a simulated card (option --sim h100 of a "
+                     "command, divvy agent --node sim-h100)"};
   }
   return nvml;
 }

@@ -95,9 +95,10 @@ Result<Enforcement> chooseEnforcement(const EnforcementRequest& ask,
   if (ask.wanted == Enforce::kTimeslice) {
     if (Result<void> good = checkTimeslice(ask); !good) return good.error();
     if (offer.timeslice_missing.empty()) {
-      return Enforcement{Backend::kTimeslice,
-                         "the card's own time slices weigh the compute share (experimental), fixed "
-                         "at start"};
+      return Enforcement{
+          Backend::kTimeslice,
+          "the device's own time slices weigh the compute share (experimental), fixed "
+          "at start"};
     }
     return Error{ErrorCode::kUnavailable,
                  "--enforce timeslice: " + offer.timeslice_missing + "; use --enforce interposer"};

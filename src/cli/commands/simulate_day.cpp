@@ -29,7 +29,7 @@ void print(const DayResult& result, bool headers) {
                "SLOWED>", "HIGH>", "FETCH>", "EVICTED>", "UNDONE>", "SAFE>"});
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const DayStats& row = result.rows[i];
-    table.add({row.overcommit == 0 ? "card each" : simulator::overcommitWord(row.overcommit),
+    table.add({row.overcommit == 0 ? "device each" : simulator::overcommitWord(row.overcommit),
                row.overcommit == 0 ? "" : simulator::dailyWord(row.daily), fixed(row.gpu_hours, 0),
                fixed(savedPercent(result, i), 1) + "%", fixed(row.gpus_peak, 0),
                fixed(row.utilisation, 1) + "%", fixed(row.cost, 0), fixed(row.wait_p99, 0) + "s",

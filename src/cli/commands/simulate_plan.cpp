@@ -37,7 +37,7 @@ Result<Plan> load(const PlanOptions& options) {
 void print(const PlanResult& result, bool headers) {
   Table table({"OVERCOMMIT", "GPUS>", "SAVED>", "SHARING>", "SAVED>", "NODE-GPUS>", "UNPLACED>"});
   for (const PlanRow& row : result.rows) {
-    table.add({row.overcommit == 0 ? "card each" : simulator::overcommitWord(row.overcommit),
+    table.add({row.overcommit == 0 ? "device each" : simulator::overcommitWord(row.overcommit),
                fixed(row.gpus, 0), fixed(row.saved, 1) + "%", fixed(row.sharing_gpus, 0),
                fixed(row.sharing_saved, 1) + "%", fixed(row.node_gpus, 0), fixed(row.unplaced, 0)});
   }

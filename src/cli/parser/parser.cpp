@@ -160,7 +160,7 @@ void Grammar::addControl() {
   CLI::App* resize = add("resize", "Resize a running share", makeSet);
   resize->add_option("TENANT", raw.tenant, "id or name; pod/NAME, pod/NAMESPACE/NAME of a cluster")
       ->required();
-  resize->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the card")
+  resize->add_option("--memory", raw.memory, "new limit per device: 6Gi, 50% of the device")
       ->type_name("SIZE");
   addTerm(resize, "guaranteed", raw.guaranteed, false);
   addPressure(resize, false);
@@ -206,7 +206,7 @@ void Grammar::addSize() {
          "bf16|fp16|fp32|fp8|int8|int4|awq|gptq|mxfp4|nvfp4|bnb4|q4_0|q4_k|q4_k_m|q5_k|q6_k|q8_0");
   option("--kv-dtype", text.kv_dtype, "format of the KV cache [auto]",
          "auto|bfloat16|float16|fp8|fp8_ds_mla|int8_per_token_head|fp8_per_token_head|nvfp4");
-  option("--gpu", text.gpu, "device model, or memory on one: 4090, 24Gi", "CARD|SIZE");
+  option("--gpu", text.gpu, "device model, or memory on one: 4090, 24Gi", "MODEL|SIZE");
   option("--gpus", raw.gpus, "number of devices to divide it over [as many as needed of --gpu]",
          "N");
   option("--engine", text.engine, "serving engine [vllm]", "vllm|sglang");

@@ -25,7 +25,7 @@ ledgers.)"},
   divvy run --memory 2Gi --name web --wait 10m -- ./server
   divvy run --memory 8Gi --priority high -- ./server      and beside it, in its gaps:
   divvy run --memory 8Gi --priority low -- python train.py
-  divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the card
+  divvy run --cores 20 --cores-policy cap -- ./sandbox    at most a fifth of the device
   divvy run --memory 60Gi --guaranteed 8Gi -- ./server    where more is promised than there is
   divvy run --sim 4090x2 --memory 8Gi -- ./program
   divvy run --memory 8Gi --podman --rm -it IMAGE python serve.py     in a container
@@ -151,11 +151,11 @@ A narrow terminal leaves out columns with nothing unusual; -o wide prints all.)"
 Each agent keeps the last 2000 events, and writes one log line for each; a new agent starts empty.
 KIND: given, changed, ended (shares; by which client, if one asked), not-changed, turned-away (the
 request was refused, with the reason), yielded (swapped out for a higher priority), reclaimed (idle
-for long), swapped-out, swapped-in, waited and refused (allocations: the device, or the share, was
-short), short (it works in host memory), kept (its memory), host-short, thrash-risk, notice,
-called-off, hook, stopped, killed (idle for longer than --idle-stop, or for a bypass), bypass (it
-uses a device beyond its limits), bypass-over, card-fault (an error of the device; also one that
-the driver recorded while no agent ran).
+for long), swapped-out, swapped-in, refused (allocations beyond the limit), device-full and waited
+(allocations within it), short (it works in host memory), kept (its memory), host-short,
+thrash-risk, notice, called-off, hook, stopped, killed (idle for longer than --idle-stop, or for a
+bypass), bypass (it uses a device beyond its limits), bypass-over, device-fault (an error of the
+device; also one that the driver recorded while no agent ran).
 With --follow -o json, one object a line.)"},
     {"snapshot",
      R"(Examples:

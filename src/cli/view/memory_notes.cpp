@@ -78,6 +78,10 @@ std::string checkpointWord(const agent::TenantView& tenant) {
   return tenant.checkpoint == "away" ? "checkpointed" : "is being restored";
 }
 
+std::string requestsWord(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " request" : " requests");
+}
+
 bool meet(const agent::TenantView& one, const agent::TenantView& other) {
   return std::any_of(one.shares.begin(), one.shares.end(), [&](const agent::ShareView& share) {
     return std::any_of(other.shares.begin(), other.shares.end(),
@@ -138,6 +142,9 @@ std::vector<std::string> memoryNotes(const agent::TenantView& tenant, const agen
     notes.push_back("ends in " + ageWord(static_cast<std::int64_t>(tenant.stop_left_s)) +
                     " unless it resumes work");
   if (tenant.stop == "ending") notes.emplace_back("terminating");
+  if (tenant.refused != 0) notes.push_back(requestsWord(tenant.refused) + " beyond its limit");
+  if (tenant.refused_short != 0)
+    notes.push_back(requestsWord(tenant.refused_short) + " found the device full");
   if (tenant.memory == "kept") return notes;
   if (tenant.checkpoint != "here") {
     notes.push_back(checkpointWord(tenant));

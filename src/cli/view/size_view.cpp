@@ -53,7 +53,7 @@ std::string headline(const sizing::Serving& s) {
                      " parameters in " + s.answer.format.name + ", " + attentionWords(s.model);
   text += "\n" + sequencesWord(s.question.concurrency) + " of " +
           std::to_string(s.question.context) + " tokens";
-  if (s.question.gpus > 1) text += ", each on " + std::to_string(s.question.gpus) + " cards";
+  if (s.question.gpus > 1) text += ", each on " + std::to_string(s.question.gpus) + " devices";
   return text + "\n\n";
 }
 
@@ -63,7 +63,7 @@ std::string choiceWords(const sizing::Choice& choice) {
 
 std::string cardLines(const SizeReport& r) {
   const sizing::Serving& s = r.serving;
-  std::string text = "Card: " + cardLine(r) + ".\n";
+  std::string text = "Device: " + cardLine(r) + ".\n";
   if (!s.card) return text;
   if (r.most_context != 0 || r.most_sequences != 0) {
     text += "Maximum there: " + std::to_string(r.most_context) + " tokens of context for " +
@@ -79,7 +79,7 @@ std::string requestLines(const SizeReport& r) {
   const sizing::Serving& s = r.serving;
   std::string text =
       "Request: " + mibWord(s.answer.request) + " of memory" +
-      (s.question.gpus > 1 ? " on each of " + std::to_string(s.question.gpus) + " cards" : "");
+      (s.question.gpus > 1 ? " on each of " + std::to_string(s.question.gpus) + " devices" : "");
   if (s.cores) {
     text += " and " + std::to_string(*s.cores) +
             "% of its compute (in proportion to memory; not a measured need)";
@@ -135,7 +135,7 @@ std::string sizeText(const SizeReport& r, bool headers, std::size_t width) {
   for (const sizing::Term& term : s.answer.terms)
     table.add({term.name, gib(term.bytes), word(term.how), term.why});
   table.add({"total", gib(s.answer.request), "",
-             s.question.gpus > 1 ? "on each card" : "rounded up to 64 MiB"});
+             s.question.gpus > 1 ? "on each device" : "rounded up to 64 MiB"});
   std::string text =
       headline(s) + table.text(headers, width) + "\n" + requestLines(r) + cardLines(r);
   for (const std::string& what : r.assumptions) text += "Note: " + what + ".\n";

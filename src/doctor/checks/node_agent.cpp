@@ -32,7 +32,7 @@ void checkAnswers(const NodeFacts& facts, FindingBuilder& sink) {
   eachAgent(facts, [&](const AgentFacts& agent) {
     if (agent.answer)
       return sink.ok(
-          counted(agent.answer->cards, "card") + ", " + counted(agent.answer->tenants, "tenant"),
+          counted(agent.answer->cards, "device") + ", " + counted(agent.answer->tenants, "tenant"),
           agent.dir);
     const Error& why = agent.answer.error();
     if (why.code() == ErrorCode::kIo) return sink.skip(why.message(), agent.dir);

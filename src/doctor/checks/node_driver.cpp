@@ -30,7 +30,7 @@ void checkLoaded(const NodeFacts& facts, FindingBuilder& sink) {
     if (version.empty())
       return sink.warn({"/proc/driver/nvidia/version contains no version: " + *driver.version,
                         "its version cannot be compared with the libraries'", ""});
-    return sink.ok("version " + version + ", " + counted(driver.cards.size(), "card"));
+    return sink.ok("version " + version + ", " + counted(driver.cards.size(), "device"));
   }
   if (!isAbsent(driver.version)) return sink.skip(driver.version.error().message());
   std::vector<PciCard> without = driver.cards;

@@ -34,8 +34,8 @@ std::string json(const Plan& plan, const PlanResult& result) {
 }
 
 std::string svg(const Plan& plan, const PlanResult& result) {
-  Panel panel{"GPUs saved against a card for each pod",
-              "memory promised, times what a card has",
+  Panel panel{"GPUs saved against a device for each pod",
+              "memory promised, times what a device has",
               "GPUs saved, %",
               {{"all pods", {}}, {"pods that share", {}}},
               0};

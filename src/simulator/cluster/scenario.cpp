@@ -205,7 +205,7 @@ void check(YamlReader& read, const YAML::Node& root, const Scenario& scenario) {
                                 std::to_string(static_cast<int>(reached)));
     if (workload.memory > largest)
       read.fail(at["memory"],
-                "is more than any card has; accepted: at most " + formatBytes(largest));
+                "is more than any device has; accepted: at most " + formatBytes(largest));
     const double lives =
         workload.lifetime_ms > 0
             ? 1 + scenario.hours * 3'600'000 / static_cast<double>(workload.lifetime_ms)

@@ -34,7 +34,7 @@ constexpr ViewField kMembers[] = {{"pods", &DayStats::pods},
                                   {"safe_overcommit_milli", &DayStats::safe_overcommit}};
 
 std::string nameOfRow(const DayStats& row) {
-  if (row.overcommit == 0) return "a card each";
+  if (row.overcommit == 0) return "a device each";
   const std::string daily = dailyWord(row.daily);
   return "shared, " + overcommitWord(row.overcommit) + (daily == "off" ? "" : ", days: " + daily);
 }
@@ -80,7 +80,7 @@ Panel curveOf(const Scenario& scenario, const DayResult& result) {
   const bool by_day = scenario.sharing.daily.size() > 1;
   const std::size_t each = scenario.sharing.overcommit.size();
   Panel panel{"What more promised memory gives, and takes",
-              "memory promised, times what a card has",
+              "memory promised, times what a device has",
               by_day ? "percent" : "percent (slowed: by so much, at least)",
               {},
               0};
@@ -128,7 +128,7 @@ std::string svg(const Scenario& scenario, const DayResult& result) {
     for (const DaySample& sample : row.curve) line.points.emplace_back(sample.hour, sample.used);
   }
   Line& busy = used.lines.emplace_back();
-  busy.name = "GPUs of work, a card each";
+  busy.name = "GPUs of work, a device each";
   for (const DaySample& sample : result.rows.front().curve)
     busy.points.emplace_back(sample.hour, sample.busy);
   return svg(scenario.name, {curveOf(scenario, result), used});

@@ -98,7 +98,7 @@ TEST_F(Simulate, Plan_RowPerOvercommitInTableAndJson) {
   ASSERT_EQ(table.code(), 0) << table.err;
   EXPECT_EQ(table.err, "");
   EXPECT_EQ(table.out.find("OVERCOMMIT"), 0u);
-  EXPECT_NE(table.out.find("\ncard each"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\ndevice each"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("\n2.0 "), std::string::npos) << table.out;
   EXPECT_NE(contents("plan.svg").find("GPUs saved"), std::string::npos);
   const Outcome printed = sandbox_.divvy(plan({"-o", "json", "--json", path("plan.json")}));
@@ -130,7 +130,7 @@ TEST_F(Simulate, Day_SharingComparedWithDedicatedCards) {
   ASSERT_EQ(table.code(), 0) << table.err;
   EXPECT_EQ(table.err, "");
   EXPECT_EQ(table.out.find("OVERCOMMIT"), 0u);
-  EXPECT_NE(table.out.find("\ncard each"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\ndevice each"), std::string::npos) << table.out;
   EXPECT_NE(contents("day.svg").find(">GPU-hours saved<"), std::string::npos);
   const Outcome printed = sandbox_.divvy({"simulate", "day", scenario, "--overcommit", "1.0,1.5,2",
                                           "-o", "json", "--json", path("day.json")});

@@ -44,7 +44,7 @@ TEST(Size, TableOutput_LinePerTermAndCommand) {
 TEST(Size, CardGiven_CountAndFittingOptionsPrinted) {
   const Outcome outcome = sized(llama({"--gpu", "4090", "--dtype", "fp8"}));
   EXPECT_EQ(outcome.code(), 0) << outcome.err;
-  for (const char* part : {"each on 2 cards", "fits on 2 x rtx4090", "--gpus 2",
+  for (const char* part : {"each on 2 devices", "fits on 2 x rtx4090", "--gpus 2",
                            "--quantization fp8", "in proportion to memory; not a measured need"})
     EXPECT_TRUE(has(outcome.out, part)) << part << "\n" << outcome.out;
 }

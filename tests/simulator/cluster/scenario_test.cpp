@@ -72,7 +72,7 @@ TEST(ScenarioText, InvalidText_ErrorNamesPlace) {
       {"kind: service", "kind: servcie", "s.yaml:9:11: \"servcie\"; accepted: service, sandbox"},
       {"priority: high", "priority: urgent", "accepted: high, normal, low"},
       {"memory: 20Gi", "memory: lots", "s.yaml:12:13: "},
-      {"memory: 20Gi", "memory: 81Gi", "is more than any card has; accepted: at most 80 GiB"},
+      {"memory: 20Gi", "memory: 81Gi", "is more than any device has; accepted: at most 80 GiB"},
       {"memory: 20Gi", "memory: 20Gi\n    guarantee: 21Gi", "is more than memory"},
       {"cores: 25", "cores: 101", "accepted: a whole number from 1 to 100"},
       {"burst: 90s", "burst: 90", "is no time; accepted: 1s to 720h, as 90s"},
