@@ -20,7 +20,8 @@ func TestConsole(t *testing.T) {
 	checks.Run(t,
 		checks.Check{Name: "console-shows-the-same-figures-as-ls",
 			Requirement: "divvy console --cluster: devices, nodes and shares have the figures of divvy gpus and divvy ls; " +
-				"each waiting pod has its kind; workloads, queues, teams, models and their hours agree with the cluster",
+				"each waiting pod has its kind; workloads, queues, teams, models and their hours agree with the cluster; the " +
+				"scheduler's metrics and divvy simulate have the same allocation",
 			Run: consoleFigures},
 		checks.Check{Name: "console-explains-and-plans-as-the-commands",
 			Requirement: "divvy console --cluster: explanations and plans are those of divvy explain and divvy plan, " +
@@ -216,6 +217,7 @@ func consoleFigures(env *harness.Env) error {
 		{"workloads", s.workloadsAgree}, {"teams", s.teamsAgree}, {"models", s.modelsAgree},
 		{"queues", func() error { return s.queueAgrees(queue) }},
 		{"hours", func() error { return s.usageAgrees(queue) }},
+		{"page, metrics and simulator", s.allocationsAgree},
 	} {
 		if err := env.WaitFor(one.what+" agree", one.agree); err != nil {
 			return err
