@@ -10,6 +10,7 @@
 #include "api/reply.h"
 #include "asio/rethrow.h"
 #include "http/loop_watch.h"
+#include "metrics/exposition.h"
 #include "reading/agents_reader.h"
 #include "reading/cluster_reader.h"
 #include "reading/view_poller.h"
@@ -162,12 +163,18 @@ class Console::Impl {
   void addOwnRoutes(std::vector<http::Route>& routes) {
     const auto health = [this](bool ready) {
       return [this, ready](http::Query) -> asio::awaitable<http::Answer> {
-        co_return ready && !api_.hasView() ? http::plainText(503, "nothing has been read yet")
-                                           : http::plainText(200, "ok");
+        co_return ready && !api_.health().ready ? http::plainText(503, "nothing has been read yet")
+                                                : http::plainText(200, "ok");
       };
     };
     routes.push_back({"GET", options_.base_path + "healthz", 0, health(false)});
     routes.push_back({"GET", options_.base_path + "readyz", 0, health(true)});
+    // Without a session, as Prometheus has none: the figures name no object and no viewer.
+    routes.push_back(
+        {"GET", options_.base_path + "metrics", 0,
+         [this](http::Query) -> asio::awaitable<http::Answer> {
+           co_return http::Answer{200, consoleMetrics(api_.health()), metrics::kTextType};
+         }});
     routes.push_back({"GET", options_.base_path + "{path...}", 0,
                       [this, index = indexPage(options_.base_path)](
                           http::Query query) -> asio::awaitable<http::Answer> {

@@ -31,6 +31,7 @@ const std::vector<std::pair<std::string, std::string>>& routes() {
       {"GET", "series"},
       {"GET", "usage"},
       {"GET", "usage.csv"},
+      {"GET", "usage.focus.csv"},
       {"GET", "stream?topics=shares"},
       {"GET", "about"},
       {"POST", "explain"},
@@ -207,9 +208,10 @@ TEST_F(ConsoleServer, BadWords_400WithJson) {
   for (const std::string& path :
        {std::string("shares?page=2"), std::string("shares?%ff=1"), std::string("series?%ff=1"),
         std::string("shares?sort=%ff"), "shares?" + std::string(62, 'a') + "%E2%82%AC=1",
-        std::string("usage?x=1"), std::string("usage.csv?x=1"), std::string("stream?topics=%ff"),
-        std::string("stream"), std::string("stream?topics=shares,shares"),
-        std::string("shares?after=%00"), std::string("series?of=device:a&what=%ff")}) {
+        std::string("usage?x=1"), std::string("usage.csv?x=1"), std::string("usage.focus.csv?x=1"),
+        std::string("stream?topics=%ff"), std::string("stream"),
+        std::string("stream?topics=shares,shares"), std::string("shares?after=%00"),
+        std::string("series?of=device:a&what=%ff")}) {
     const Reply reply = get(session, path);
     EXPECT_EQ(reply.status, 400u) << path << reply.body;
     // The server itself refuses NUL, in plain text.
@@ -344,6 +346,18 @@ TEST_F(ConsoleServer, BeforeFirstReading_NotReadyAndEmptyOverview) {
   EXPECT_TRUE(eventually([&] { return ask("GET", "/readyz").status == 200; }));
 }
 
+TEST_F(ConsoleServer, Metrics_NeedNoSessionAndNameNothing) {
+  start();
+  const Session session = opened();
+  ASSERT_TRUE(eventually([&] { return ask("GET", "/readyz").status == 200; }));
+  const Reply reply = ask("GET", "/metrics");
+  EXPECT_EQ(reply.status, 200u);
+  EXPECT_THAT(reply.body, HasSubstr("divvy_console_sessions 1\n"));
+  EXPECT_THAT(reply.body, HasSubstr("divvy_console_data_age_seconds"));
+  for (const char* name : {"studio", "GPU-0", "train"})
+    EXPECT_THAT(reply.body, testing::Not(HasSubstr(name)));
+}
+
 TEST_F(ConsoleServer, UsageCsv_Table) {
   start();
   const Session session = opened();
@@ -351,6 +365,20 @@ TEST_F(ConsoleServer, UsageCsv_Table) {
   EXPECT_EQ(reply.status, 200u);
   EXPECT_THAT(reply.field("Content-Type"), HasSubstr("text/csv"));
   EXPECT_THAT(reply.body, testing::StartsWith("key,name,allocated_device_hours"));
+  const Reply unpriced = get(session, "usage.focus.csv");
+  EXPECT_EQ(unpriced.status, 400u);
+  EXPECT_THAT(unpriced.body, HasSubstr("--prices"));
+}
+
+TEST_F(ConsoleServer, FocusCsv_TableWithPrices) {
+  options_.prices = {"EUR", {{"h100", 3'600'000'000, 0}}};
+  start();
+  const Session session = opened();
+  const Reply reply = get(session, "usage.focus.csv");
+  EXPECT_EQ(reply.status, 200u);
+  EXPECT_THAT(reply.field("Content-Disposition"), HasSubstr("divvy-focus.csv"));
+  EXPECT_THAT(reply.body, testing::StartsWith("BilledCost,"));
+  EXPECT_EQ(get(session, "usage.focus.csv?by=team").status, 400u);
 }
 
 }  // namespace

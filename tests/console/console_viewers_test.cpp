@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "console/viewer.h"
 #include "sample_cluster.h"
@@ -150,11 +151,12 @@ TEST_F(ConsoleViewers, Login_SaysHowToSignIn) {
 
 TEST_F(ConsoleViewers, WithoutSession_EveryAddress401) {
   startViewers();
-  for (const char* target :
-       {"session", "overview", "nodes", "devices", "shares", "waiting", "workloads", "queues",
-        "pools", "teams", "models", "events", "series", "usage", "usage.csv", "about",
-        "stream?topics=shares", "shares/lab/serve-1/main", "waiting/lab/serve-2/explain"}) {
-    const Reply reply = ask("GET", std::string("/api/v1/") + target);
+  std::istringstream targets(
+      "session overview nodes devices shares waiting workloads queues pools teams models events "
+      "series usage usage.csv usage.focus.csv about stream?topics=shares shares/lab/serve-1/main "
+      "waiting/lab/serve-2/explain");
+  for (std::string target; targets >> target;) {
+    const Reply reply = ask("GET", "/api/v1/" + target);
     EXPECT_EQ(reply.status, 401u) << target;
     EXPECT_THAT(reply.body, Not(HasSubstr("lab"))) << target;
   }
@@ -289,13 +291,17 @@ TEST_F(ConsoleViewers, Series_OwnSharesAndVisibleDevices) {
 }
 
 TEST_F(ConsoleViewers, Usage_OwnSharesOnly) {
+  options_.prices.currency = "EUR";
   startViewers();
   const Session admin = signedIn("admin-token"), lab = signedIn("lab-token");
   // Usage is known after two readings.
   ASSERT_TRUE(eventually(
       [&] { return get(admin, "usage").body.find("ml/train-0/main") != std::string::npos; }));
   EXPECT_THAT(get(lab, "usage").body, HasSubstr("lab/serve-1/main"));
-  for (const char* target : {"usage", "usage.csv", "usage?by=device", "usage.csv?by=device"}) {
+  EXPECT_THAT(get(admin, "usage.focus.csv").body, HasSubstr("ml/train-0/main"));
+  EXPECT_THAT(get(lab, "usage.focus.csv").body, HasSubstr("lab/serve-1/main"));
+  for (const char* target :
+       {"usage", "usage.csv", "usage?by=device", "usage.csv?by=device", "usage.focus.csv"}) {
     EXPECT_THAT(get(lab, target).body, Not(HasSubstr("train"))) << target;
     EXPECT_THAT(get(lab, target).body, Not(HasSubstr("gpu-2"))) << target;
   }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "cluster_console/agent_snapshot.h"
+
 namespace divvy::cli {
 namespace {
 
@@ -15,9 +17,19 @@ constexpr std::chrono::seconds kSilent{60};
 // Older figures are not shown.
 constexpr std::chrono::seconds kFresh{60};
 
-std::string pathOf(const AgentPod& agent) {
+std::string pathOf(const AgentPod& agent, const std::string& path) {
   return "/api/v1/namespaces/" + agent.namespace_name + "/pods/" + agent.name + ':' +
-         std::to_string(agent.port) + "/proxy/metrics";
+         std::to_string(agent.port) + "/proxy" + path;
+}
+
+// An agent of an earlier release has metrics only.
+Result<AgentUsage> usageOf(KubeApi& api, const AgentPod& agent) {
+  Result<std::string> text = api.text(pathOf(agent, agent::kSnapshotPath));
+  if (text) return agentUsageOfSnapshot(*text);
+  if (text.error().code() != ErrorCode::kNotFound) return text.error();
+  text = api.text(pathOf(agent, "/metrics"));
+  if (!text) return text.error();
+  return agentUsageOf(*text);
 }
 
 }  // namespace
@@ -61,6 +73,8 @@ void AgentScraper::readAll(KubeApi& api) {
       return std::none_of(agents.begin(), agents.end(),
                           [&](const AgentPod& agent) { return agent.node == node.first; });
     });
+    // So that it is known which ones have not been asked.
+    for (const AgentPod& agent : agents) nodes_[agent.node];
   }
   for (const AgentPod& agent : agents) {
     {
@@ -68,28 +82,28 @@ void AgentScraper::readAll(KubeApi& api) {
       const Known& known = nodes_[agent.node];
       if (!known.failure.empty() && Clock::now() - known.tried < kSilent) continue;
     }
-    keep(agent, api.text(pathOf(agent)));
+    keep(agent, usageOf(api, agent));
     if (pause(kBetween)) return;
   }
 }
 
-void AgentScraper::keep(const AgentPod& agent, const Result<std::string>& text) {
-  AgentUsage use;
-  if (text) use = agentUsageOf(*text);
+void AgentScraper::keep(const AgentPod& agent, Result<AgentUsage> use) {
   const std::lock_guard lock(mutex_);
   Known& known = nodes_[agent.node];
   known.tried = Clock::now();
-  known.failure = text ? "" : agent.node + ": " + text.error().message();
-  if (!text) return;
-  known.use = std::move(use);
+  known.failure = use ? "" : agent.node + ": " + use.error().message();
+  if (!use) return;
+  known.use = std::move(*use);
   known.read = known.tried;
 }
 
 void AgentScraper::addTo(console::ClusterReading* reading) {
   const std::lock_guard lock(mutex_);
   for (const auto& [node, known] : nodes_) {
-    // Not asked yet.
-    if (known.tried == Clock::time_point{}) continue;
+    if (known.tried == Clock::time_point{}) {
+      ++reading->agents.unasked;
+      continue;
+    }
     ++reading->agents.known;
     if (known.failure.empty()) ++reading->agents.answering;
     if (!known.failure.empty() && reading->agents.failure.empty())

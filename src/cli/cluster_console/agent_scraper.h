@@ -1,4 +1,4 @@
-// Reads the metrics of a cluster's agents, through the API server and with the user's rights.
+// Reads the state of a cluster's agents, through the API server and with the user's rights.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +42,7 @@ class AgentScraper {
 
   void serve();
   void readAll(KubeApi& api);
-  void keep(const AgentPod& agent, const Result<std::string>& text);
+  void keep(const AgentPod& agent, Result<AgentUsage> use);
   // Returns true if the scraper ends.
   bool pause(std::chrono::milliseconds time);
 

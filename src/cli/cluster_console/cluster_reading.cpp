@@ -1,12 +1,12 @@
 #include "cluster_console/cluster_reading.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <utility>
 #include <variant>
 
 #include "engine/engine.h"
+#include "engine/selection.h"
 #include "json/path.h"
 #include "kube/object.h"
 #include "scheduler/explain.h"
@@ -65,30 +65,52 @@ void addRequest(const engine::Request& request, console::ClusterPodView* view) {
   }
 }
 
-// Whether a node has as many devices with as much memory, if they were free. A part of a device's
-// memory fits any device. Other conditions, such as models, are not looked at: they may be changed.
+const engine::Selector& selectorFor(const engine::Shape& shape, const engine::DeviceKind& kind) {
+  for (const engine::KindSelector& one : shape.by_kind)
+    if (one.kind == kind) return one.selector;
+  return shape.selector;
+}
+
+bool accepts(const engine::Shape& shape, const engine::DeviceRequest& ask,
+             const ClusterFacts::DeviceSize& device) {
+  const engine::DeviceKind kind(device.kind);
+  if (!ask.kind.empty() && ask.kind != kind) return false;
+  const Bytes* memory = std::get_if<Bytes>(&ask.memory);
+  if (memory != nullptr && device.memory < memory->count) return false;
+  const engine::Selector& selector = selectorFor(shape, kind);
+  const engine::ModelName model(device.model);
+  return (selector.models.empty() || namesModel(selector.models, selector.match, model)) &&
+         !namesModel(selector.not_models, selector.match, model);
+}
+
+// Whether a node has as many devices of that kind and model with as much memory, if they were free.
+// A part of a device's memory fits any device. Other conditions are not looked at.
 bool couldFit(const engine::Request& request, const ClusterFacts::NodeSizes& sizes) {
-  for (const engine::Container& container : request.shape.containers) {
-    const engine::DeviceRequest& ask = container.devices;
-    const Bytes* memory = std::get_if<Bytes>(&ask.memory);
-    if (ask.count == 0 || ask.part) continue;
-    const std::uint64_t least = memory == nullptr ? 0 : memory->count;
-    if (std::none_of(sizes.begin(), sizes.end(), [&](const std::vector<std::uint64_t>& node) {
-          return node.size() >= ask.count && node[ask.count - 1] >= least;
-        }))
-      return false;
-  }
-  return true;
+  const auto some_node_has = [&](const engine::DeviceRequest& ask) {
+    if (ask.count == 0 || ask.part) return true;
+    return std::any_of(sizes.begin(), sizes.end(), [&](const auto& node) {
+      const auto count = std::count_if(node.begin(), node.end(), [&](const auto& device) {
+        return accepts(request.shape, ask, device);
+      });
+      return static_cast<std::uint64_t>(count) >= ask.count;
+    });
+  };
+  return std::all_of(request.shape.containers.begin(), request.shape.containers.end(),
+                     [&](const engine::Container& container) {
+                       return some_node_has(container.devices) &&
+                              std::all_of(container.others.begin(), container.others.end(),
+                                          some_node_has);
+                     });
 }
 
 // A pod that waits is compared with each size once, and nodes of one size are one.
 ClusterFacts::NodeSizes sizesOf(const std::vector<scheduler::DeviceUsage>& devices) {
-  std::map<std::string, std::vector<std::uint64_t>> nodes;
+  std::map<std::string, std::vector<ClusterFacts::DeviceSize>> nodes;
   for (const scheduler::DeviceUsage& device : devices)
-    nodes[device.node].push_back(device.memory.count);
+    nodes[device.node].push_back({device.memory.count, device.kind, device.model});
   ClusterFacts::NodeSizes sizes;
   for (auto& [name, node] : nodes) {
-    std::sort(node.begin(), node.end(), std::greater<>());
+    std::sort(node.begin(), node.end());
     sizes.insert(std::move(node));
   }
   return sizes;

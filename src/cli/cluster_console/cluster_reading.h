@@ -1,6 +1,7 @@
 // A cluster's state as the console reads it. Pure.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -24,8 +25,14 @@ struct AgentPod {
 // Facts that decisions do not need. Objects are as API servers return them. Not thread-safe.
 class ClusterFacts {
  public:
-  // The memory of a node's devices in bytes, the largest first.
-  using NodeSizes = std::set<std::vector<std::uint64_t>>;
+  // What a request may name of a device.
+  struct DeviceSize {
+    std::uint64_t memory = 0;  // bytes
+    std::string kind, model;
+    friend auto operator<=>(const DeviceSize&, const DeviceSize&) = default;
+  };
+  // The devices of nodes; nodes with equal devices are one.
+  using NodeSizes = std::set<std::vector<DeviceSize>>;
 
   // `team_label`: label of namespaces with the name of their team. `agent_namespace`: namespace of
   // Divvy's agents: pods elsewhere are none, whatever their labels are.

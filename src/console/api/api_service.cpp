@@ -27,6 +27,7 @@ namespace bj = boost::json;
 
 constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
 constexpr std::size_t kSecretBytes = 32;
+constexpr double kMsPerSecond = 1000;
 constexpr unsigned kMaxReports = 4;  // of a session at the same time
 
 std::vector<std::pair<std::string, std::string>> wordsOf(const http::Query& query) {
@@ -184,8 +185,8 @@ ApiService::Awaited ApiService::report(http::Query query, HistoryAnswer answer) 
   const SessionStore::Held session = std::get<SessionStore::Held>(found);
   if (session->reports >= kMaxReports)
     co_return errorAnswer(503, "busy", "other reports are made for this session; ask again");
-  const HistoryPart part{parts_.history, parts_.options.prices, session->scope, viewOf(*session),
-                         parts_.cluster != nullptr};
+  const HistoryPart part{parts_.history, parts_.options.prices, placeName(),
+                         session->scope, viewOf(*session),      parts_.cluster != nullptr};
   const std::function<std::optional<http::Answer>()> call = [&part, &query, answer] {
     return std::optional(answer(part, query));
   };
@@ -218,8 +219,10 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
                  [this](http::Query query) -> Awaited { co_return loginAnswer(query); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
-  const std::pair<const char*, HistoryAnswer> reports[] = {
-      {"series", &seriesAnswer}, {"usage", &usageAnswer}, {"usage.csv", &usageCsv}};
+  const std::pair<const char*, HistoryAnswer> reports[] = {{"series", &seriesAnswer},
+                                                           {"usage", &usageAnswer},
+                                                           {"usage.csv", &usageCsv},
+                                                           {"usage.focus.csv", &usageFocusCsv}};
   for (const auto& [path, answer] : reports)
     out.push_back({"GET", api + path, 0, [this, answer = answer](http::Query query) {
                      return report(std::move(query), answer);
@@ -356,6 +359,24 @@ http::Answer ApiService::streamAnswer(const http::Query& query, const Session& s
   answer.fields.set("X-Accel-Buffering", "no");
   answer.stream = groups_.of(session.scope).hub->add(session.cookie, std::move(*chosen), last);
   return answer;
+}
+
+ConsoleHealth ApiService::health() const {
+  ConsoleHealth health;
+  health.ready = has_view_;
+  health.sessions = sessions_.size();
+  health.streams = groups_.streams();
+  health.history = parts_.history.status();
+  if (loop_late_ms_ >= 0) health.loop_late_s = loop_late_ms_ / kMsPerSecond;
+  const ConsoleView* view = present_.views->whole.get();
+  if (view == nullptr) return health;
+  health.sources = view->sources.size();
+  health.failing_sources = static_cast<std::size_t>(
+      std::count_if(view->sources.begin(), view->sources.end(),
+                    [](const SourceState& one) { return !one.failure.empty(); }));
+  if (view->data_ms != 0)
+    health.data_age_s = static_cast<double>(nowMs() - view->data_ms) / kMsPerSecond;
+  return health;
 }
 
 http::Answer ApiService::aboutAnswer(const http::Query&, const Session&) {

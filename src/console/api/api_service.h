@@ -9,6 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "api/admission.h"
+#include "api/console_metrics.h"
 #include "api/history_reply.h"
 #include "api/question_service.h"
 #include "api/request_guard.h"
@@ -37,11 +38,11 @@ class ApiService {
   // To be called every 15 s.
   void beat();
   void setLateness(double ms) { loop_late_ms_ = ms; }
+  // Returns the console's own figures.
+  ConsoleHealth health() const;
 
   const RequestGuard& guard() const { return guard_; }
   const std::string& linkToken() const { return sessions_.linkToken(); }
-  // Returns whether agents were read, or nodes and pods of the cluster are known.
-  bool hasView() const { return has_view_; }
 
  private:
   using Awaited = boost::asio::awaitable<http::Answer>;

@@ -7,6 +7,7 @@
 
 #include "api/history_queries.h"
 #include "api/reply.h"
+#include "reports/focus_csv.h"
 #include "reports/usage_report.h"
 #include "viewers/viewer_filter.h"
 
@@ -38,6 +39,15 @@ Result<UsageReport> usageOf(const HistoryPart& part, const http::Query& query) {
   return UsageReport::read(part.history, *asked, part.prices, shareFilterOf(part.scope));
 }
 
+http::Answer csvAnswer(std::string text, const std::string& file) {
+  http::Answer answer;
+  answer.body = std::move(text);
+  answer.type = "text/csv; charset=utf-8";
+  answer.fields.set("Content-Disposition", "attachment; filename=\"" + file + '"');
+  answer.fields.set("Cache-Control", "no-store");
+  return answer;
+}
+
 // Without agents no use of a cluster is known.
 UsageReport::Known knownOf(const HistoryPart& part) {
   const bool use = !part.of_cluster ||
@@ -63,13 +73,22 @@ http::Answer usageAnswer(const HistoryPart& part, const http::Query& query) {
 
 http::Answer usageCsv(const HistoryPart& part, const http::Query& query) {
   const Result<UsageReport> report = usageOf(part, query);
-  if (!report) return errorAnswer(report.error());
-  http::Answer answer;
-  answer.body = report->csv(knownOf(part));
-  answer.type = "text/csv; charset=utf-8";
-  answer.fields.set("Content-Disposition", "attachment; filename=\"divvy-usage.csv\"");
-  answer.fields.set("Cache-Control", "no-store");
-  return answer;
+  return report ? csvAnswer(report->csv(knownOf(part)), "divvy-usage.csv")
+                : errorAnswer(report.error());
+}
+
+http::Answer usageFocusCsv(const HistoryPart& part, const http::Query& query) {
+  if (part.prices.currency.empty())
+    return errorAnswer(400, "usage",
+                       "the columns of FOCUS are costs, and no prices are known; start the console "
+                       "with --prices FILE");
+  const Result<UsageQuery> days = readDailyQuery(query, nowMs());
+  if (!days) return errorAnswer(days.error());
+  const Result<UsageReport> report =
+      UsageReport::read(part.history, *days, part.prices, shareFilterOf(part.scope));
+  return report ? csvAnswer(focusCsv(report->focusRows(), part.place, part.prices.currency),
+                            "divvy-focus.csv")
+                : errorAnswer(report.error());
 }
 
 }  // namespace divvy::console

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "console/prices.h"
 #include "console/viewer.h"
@@ -16,6 +17,7 @@ namespace divvy::console {
 struct HistoryPart {
   const history::Store& history;
   const PriceTable& prices;
+  std::string place;  // name of the cluster or machine
   ViewerScope scope;
   std::shared_ptr<const ConsoleView> view;  // the viewer's present one
   bool of_cluster = false;
@@ -29,5 +31,7 @@ http::Answer seriesAnswer(const HistoryPart& part, const http::Query& query);
 // their time, for up to 20 s.
 http::Answer usageAnswer(const HistoryPart& part, const http::Query& query);
 http::Answer usageCsv(const HistoryPart& part, const http::Query& query);
+// GET /usage.focus.csv: the same by share and day, with the columns of FOCUS. 400: no prices.
+http::Answer usageFocusCsv(const HistoryPart& part, const http::Query& query);
 
 }  // namespace divvy::console

@@ -30,6 +30,7 @@ void ClusterReader::read() {
   std::unique_ptr<Origin> earlier;
   if (reading.known() || !origin_->reading.known()) {
     numberWaiting(reading);
+    events_.merge(reading);
     earlier = std::exchange(origin_, std::make_unique<Origin>(std::move(reading)));
   } else if (!reading.collections.empty()) {
     // Rows of an earlier reading are better than none.

@@ -9,6 +9,7 @@
 #include "console/cluster_source.h"
 #include "reading/view_source.h"
 #include "recording/cluster_recorder.h"
+#include "recording/event_history.h"
 #include "view/cluster_view.h"
 #include "viewers/scope_list.h"
 
@@ -18,7 +19,7 @@ class ClusterReader : public ViewSource {
  public:
   // All three outlive it.
   ClusterReader(ClusterSource& source, history::Store& store, const ScopeList& scopes)
-      : source_(source), recorder_(store), scopes_(scopes) {}
+      : source_(source), events_(store), recorder_(store), scopes_(scopes) {}
 
   // Rows of a large cluster take longer than answers may wait, so they are built here. Views of
   // scopes take at most half a second of a reading; the others stay as they were, and come first in
@@ -52,6 +53,7 @@ class ClusterReader : public ViewSource {
 
   ClusterSource& source_;
   ClusterViewBuilder builder_;
+  EventHistory events_;
   ClusterRecorder recorder_;
   const ScopeList& scopes_;
   std::unique_ptr<Origin> origin_ = std::make_unique<Origin>(ClusterReading());

@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 7> kGroups{"share", "device", "model", "n
 constexpr std::array<std::string_view, 3> kSteps{"all", "day", "hour"};
 constexpr std::size_t kGroupsOfMachine = 3;
 constexpr std::int64_t kDayMs = 86'400'000;
+constexpr std::int64_t kHoursOfDay = 24;
 // As long as the history keeps rows (history/README.md).
 constexpr std::int64_t kKeptMs = 400 * kDayMs;
 
@@ -31,6 +32,19 @@ Result<std::size_t> placeOf(const http::Query& query, const char* name,
     accepted += (at == 0 ? "" : ", ") + std::string(words[at]);
   }
   return Error{ErrorCode::kUsage, std::string(name) + ": accepted is one of " + accepted};
+}
+
+// The hours that the words `from` and `to` touch.
+Result<UsageQuery> hoursOf(const http::Query& query, std::int64_t now_ms) {
+  const Result<TimeRange> range = rangeOf(query, now_ms, kDayMs);
+  if (!range) return range.error();
+  const auto hourOf = [](std::int64_t ms) {
+    return history::hourOf(history::Instant(history::Span(ms)));
+  };
+  UsageQuery hours;
+  hours.from_hour = hourOf(std::max(range->from_ms, now_ms - kKeptMs));
+  hours.to_hour = std::max(hours.from_hour, hourOf(std::min(range->to_ms - 1, now_ms)) + 1);
+  return hours;
 }
 
 }  // namespace
@@ -51,15 +65,22 @@ Result<UsageQuery> readUsageQuery(const http::Query& query, bool of_cluster, std
   if (!by) return by.error();
   const Result<std::size_t> step = placeOf(query, "step", kSteps, kSteps.size());
   if (!step) return step.error();
-  const Result<TimeRange> range = rangeOf(query, now_ms, kDayMs);
-  if (!range) return range.error();
-  const auto hourOf = [](std::int64_t ms) {
-    return history::hourOf(history::Instant(history::Span(ms)));
-  };
-  const std::int64_t from = hourOf(std::max(range->from_ms, now_ms - kKeptMs));
-  const std::int64_t to = hourOf(std::min(range->to_ms - 1, now_ms)) + 1;
-  return UsageQuery{static_cast<UsageGroup>(*by), static_cast<UsageStep>(*step), from,
-                    std::max(from, to)};
+  Result<UsageQuery> hours = hoursOf(query, now_ms);
+  if (!hours) return hours.error();
+  hours->by = static_cast<UsageGroup>(*by);
+  hours->step = static_cast<UsageStep>(*step);
+  return hours;
+}
+
+Result<UsageQuery> readDailyQuery(const http::Query& query, std::int64_t now_ms) {
+  const Result<void> known = checkWords(query, {"from", "to"});
+  if (!known) return known.error();
+  Result<UsageQuery> hours = hoursOf(query, now_ms);
+  if (!hours) return hours.error();
+  hours->step = UsageStep::kDay;
+  hours->from_hour -= hours->from_hour % kHoursOfDay;
+  hours->to_hour += (kHoursOfDay - hours->to_hour % kHoursOfDay) % kHoursOfDay;
+  return hours;
 }
 
 }  // namespace divvy::console

@@ -29,4 +29,7 @@ struct UsageQuery {
 // accepted words.
 Result<UsageQuery> readUsageQuery(const http::Query& query, bool of_cluster, std::int64_t now_ms);
 
+// Reads `from` and `to` as whole days of UTC, by share and day. kUsage: as above.
+Result<UsageQuery> readDailyQuery(const http::Query& query, std::int64_t now_ms);
+
 }  // namespace divvy::console

@@ -7,6 +7,8 @@
 
 #include <boost/json.hpp>
 
+#include "reports/csv.h"
+
 namespace divvy::console {
 namespace {
 
@@ -67,14 +69,6 @@ Result<void> lookUp(const history::Store& store, const Hour& hour, UsageSums::Ob
 
 }  // namespace
 
-std::string csvField(const std::string& text) {
-  constexpr std::string_view formulas = "=+-@\t\r\n";
-  const bool formula = !text.empty() && formulas.find(text.front()) != std::string_view::npos;
-  std::string quoted = formula ? "\"'" : "\"";
-  for (const char one : text) quoted += one == '"' ? std::string("\"\"") : std::string(1, one);
-  return quoted + "\"";
-}
-
 Result<UsageReport> UsageReport::read(const history::Store& store, const UsageQuery& query,
                                       const PriceTable& prices, UsageSums::ShareFilter filter) {
   UsageSums::Objects objects;
@@ -98,7 +92,9 @@ Result<UsageReport> UsageReport::read(const history::Store& store, const UsageQu
   for (const auto& [key, amount] : sums.rows()) {
     const auto object = objects.find(key.first);
     const bool known = named && object != objects.end();
-    report.rows_.push_back({key, known ? object->second.name : named ? "" : key.first, amount});
+    history::ObjectRecord record = known ? object->second : history::ObjectRecord{};
+    if (!named) record.name = key.first;
+    report.rows_.push_back({key, std::move(record), amount});
   }
   std::sort(report.rows_.begin(), report.rows_.end(), [](const Row& a, const Row& b) {
     return std::tie(b.amount.allocated, a.key) < std::tie(a.amount.allocated, b.key);
@@ -121,7 +117,7 @@ bj::object UsageReport::rowJson(const UsageAmount& amount, Known known) const {
 bj::object UsageReport::json(Known known) const {
   bj::array items;
   for (const Row& row : rows_) {
-    bj::object item{{"key", row.key.first}, {"name", row.name}};
+    bj::object item{{"key", row.key.first}, {"name", row.record.name}};
     if (query_.step != UsageStep::kAll) item["start_ms"] = row.key.second * kHourMs;
     for (auto& [member, value] : rowJson(row.amount, known)) item[member] = std::move(value);
     items.push_back(std::move(item));
@@ -145,6 +141,15 @@ bj::object UsageReport::json(Known known) const {
           {"unpriced_models", std::move(unpriced)}};
 }
 
+std::vector<FocusRow> UsageReport::focusRows() const {
+  std::vector<FocusRow> rows;
+  rows.reserve(rows_.size());
+  for (const Row& row : rows_)
+    rows.push_back(
+        {row.key.second, row.key.first, row.record, row.amount.allocated, row.amount.charged});
+  return rows;
+}
+
 std::string UsageReport::csv(Known known) const {
   const bj::object columns = rowJson({}, known);
   const bool steps = query_.step != UsageStep::kAll;
@@ -152,7 +157,7 @@ std::string UsageReport::csv(Known known) const {
   for (const auto& column : columns) text += ',' + std::string(column.key());
   text += ",currency\r\n";
   for (const Row& row : rows_) {
-    text += csvField(row.key.first) + ',' + csvField(row.name);
+    text += csvField(row.key.first) + ',' + csvField(row.record.name);
     if (steps) text += ',' + std::to_string(row.key.second * kHourMs);
     // An unknown amount is an empty field.
     for (const auto& column : rowJson(row.amount, known))

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "console/prices.h"
 #include "history/store.h"
+#include "reports/focus_csv.h"
 #include "reports/usage_sums.h"
 
 namespace divvy::console {
@@ -34,11 +35,13 @@ class UsageReport {
   boost::json::object json(Known known) const;
   // Returns the rows as CSV (RFC 4180), with a header line.
   std::string csv(Known known) const;
+  // Returns the rows for FOCUS. The report is one by share, and in steps of a day.
+  std::vector<FocusRow> focusRows() const;
 
  private:
   struct Row {
     UsageSums::Key key;
-    std::string name;
+    history::ObjectRecord record;  // of a share or a device; else its name alone
     UsageAmount amount;
   };
 
@@ -52,9 +55,5 @@ class UsageReport {
   UsageCapacity capacity_;
   std::vector<std::string> unpriced_;
 };
-
-// Returns a text as a field of CSV, in quotes. A leading sign would make a spreadsheet evaluate the
-// field: it gets an apostrophe.
-std::string csvField(const std::string& text);
 
 }  // namespace divvy::console

@@ -221,6 +221,13 @@ bj::value sumOfUse(const ContainerShare& share, std::optional<std::uint64_t> Sha
   return share.parts.empty() ? bj::value(nullptr) : bj::value(sum);
 }
 
+bj::value slowReasons(const ShareUse* use) {
+  if (use == nullptr || !use->slow) return nullptr;
+  bj::array reasons;
+  for (const std::string& reason : *use->slow) reasons.push_back(bj::value(reason));
+  return reasons;
+}
+
 Row clusterDeviceRow(const scheduler::DeviceUsage& device,
                      const std::vector<const ContainerShare*>& shares, const DeviceUse* use) {
   static const DeviceUse unknown;
@@ -250,11 +257,11 @@ Row clusterDeviceRow(const scheduler::DeviceUsage& device,
              {"memory_total_bytes", device.memory.count},
              {"memory_used_bytes", knownOrNull(known.memory_used)},
              {"memory_limits_bytes", device.promised.count},
-             {"memory_swapped_bytes", nullptr},
+             {"memory_swapped_bytes", knownOrNull(known.memory_swapped)},
              {"compute_requested_percent", percentOf(device.promised_compute)},
              {"utilisation_percent", knownOrNull(known.utilisation_percent)},
              {"tenants", device.tenants},
-             {"turn_tenant", nullptr},
+             {"turn_tenant", textOrNull(known.turn)},
              {"parts", std::move(parts)}};
 }
 
@@ -320,7 +327,7 @@ Row clusterShareRow(const ContainerShare& share) {
       {"devices", std::move(devices)},
       {"model_served", textOrNull(pod.served_model)},
       {"image", textOrNull(share.image)},
-      {"slow_reasons", nullptr}};
+      {"slow_reasons", slowReasons(share.use)}};
 }
 
 const std::vector<std::string_view>& clusterWaitingFields() {

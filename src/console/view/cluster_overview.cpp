@@ -68,13 +68,14 @@ void findPods(const ClusterReading& reading, Attention& attention) {
                     "queues/" + queue.meta.name);
 }
 
-// Sums of the figures that agents report; null if none does.
+// Sums of the figures that agents report; null if none does, or not all have been asked yet.
 struct UseSums {
   bj::value used_bytes, used_percent, idle_bytes, idle_percent;
 };
 
 UseSums useSums(const ClusterReading& reading, const ConsoleView& view) {
   UseSums sums;
+  if (reading.agents.unasked > 0) return sums;
   std::uint64_t bytes = 0;
   double percent = 0;
   for (const auto& [id, use] : reading.device_use) {

@@ -81,6 +81,14 @@ std::vector<ClusterPool> visiblePools(const ClusterReading& reading, const Viewe
   return visible;
 }
 
+// What agents report about a share or a device may name pods of other namespaces.
+void hideOthers(const NamespaceScope& pods, ClusterReading& visible) {
+  for (auto& [key, use] : visible.share_use)
+    if (use.slow) use.slow = use.slow_unnamed;
+  for (auto& [id, use] : visible.device_use)
+    if (!use.turn.empty() && !pods.contains(namespaceIn(use.turn))) use.turn.clear();
+}
+
 }  // namespace
 
 std::string namespaceIn(std::string_view id) {
@@ -124,6 +132,8 @@ ClusterReading visiblePart(const ReadingIndex& index, const ViewerScope& scope) 
       if (use != reading.device_use.end()) visible.device_use.insert(*use);
     }
   }
+  visible.agents.unasked = reading.agents.unasked;
+  if (!scope.pods.all) hideOthers(scope.pods, visible);
   visible.queues = visibleQueues(reading, scope, visible.pods);
   visible.pools = visiblePools(reading, scope, visible.devices);
   return visible;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "../fake_cluster.h"
+#include "agent/protocol.h"
 
 namespace divvy::cli {
 namespace {
@@ -46,6 +47,18 @@ TEST(AgentScraper, TwoAgents_OneAnswers) {
   ASSERT_EQ(reading.device_use.size(), 1u);
   EXPECT_EQ(reading.device_use.at("gpu-1/GPU-a").memory_used, 4096u);
   EXPECT_EQ(reading.share_use.at({"lab", "p", "main", "GPU-a"}).memory_used, 1024u);
+}
+
+TEST(AgentScraper, AgentWithState_MetricsNotAsked) {
+  agent::Snapshot node;
+  node.devices.emplace_back().uuid = "GPU-a";
+  node.devices.back().used = 8192;
+  const FakeCluster api({{"/api/v1/namespaces/divvy-system/pods/agent-1:9400/proxy/v1/snapshot",
+                          {200, agent::encode(agent::Reply(agent::SnapshotReply{node}))}}});
+  const console::ClusterReading reading =
+      scraped(api, {{"divvy-system", "agent-1", "gpu-1", 9400}});
+  EXPECT_EQ(reading.agents.answering, 1u) << reading.agents.failure;
+  EXPECT_EQ(reading.device_use.at("gpu-1/GPU-a").memory_used, 8192u);
 }
 
 TEST(AgentScraper, NoAgents_NothingAdded) {

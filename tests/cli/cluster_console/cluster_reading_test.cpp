@@ -128,6 +128,21 @@ TEST_F(ClusterReadingTest, MoreDevicesThanAnyNode_NeverFits) {
   EXPECT_EQ(pod().waiting, WaitingKind::kNeverFits);
 }
 
+// Regression: it was shown as waiting for room, which no end of a pod gives.
+TEST_F(ClusterReadingTest, ModelThatNoNodeHas_NeverFits) {
+  const auto wants = [](const char* key, const char* models) {
+    json::object pod = gpuPod("p");
+    pod["metadata"].as_object()["annotations"] = json::object{{key, models}};
+    return pod;
+  };
+  setPod(wants("nvidia.com/use-gputype", "B200"));
+  EXPECT_EQ(pod().waiting, WaitingKind::kNeverFits);
+  setPod(wants("nvidia.com/nouse-gputype", "NVIDIA"));
+  EXPECT_EQ(pod().waiting, WaitingKind::kNeverFits);
+  setPod(wants("nvidia.com/nouse-gputype", "B200"));
+  EXPECT_EQ(pod().waiting, WaitingKind::kUnscheduled) << "the node's devices are accepted";
+}
+
 TEST_F(ClusterReadingTest, ResourceQuotaRefuses_WaitsForQuota) {
   json::object waiting = withCondition(gpuPod("p"), "PodScheduled",
                                        "ResourceQuotaNotFit: exceeding resource quota q of "

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "recorded_history.h"
+#include "reports/csv.h"
 #include "sample_node.h"
 
 namespace divvy::console {
@@ -54,6 +55,21 @@ TEST(UsageQueryTest, AnyTime_LimitedToWhatIsKept) {
   const Result<UsageQuery> none = queryOf({{"from", "0"}, {"to", "1"}});
   ASSERT_TRUE(none);
   EXPECT_EQ(none->from_hour, none->to_hour);
+}
+
+TEST(UsageQueryTest, DailyQuery_WholeDaysByShare) {
+  http::Query words;
+  words.parameters.add("from", std::to_string(kNow - 1));
+  words.parameters.add("to", std::to_string(kNow + 1));
+  const Result<UsageQuery> query = readDailyQuery(words, kNow + 60'000);
+  ASSERT_TRUE(query);
+  EXPECT_EQ(query->from_hour % 24, 0);
+  EXPECT_EQ(query->to_hour % 24, 0);
+  EXPECT_EQ(query->to_hour - query->from_hour, 24);
+  EXPECT_EQ(query->step, UsageStep::kDay);
+  EXPECT_EQ(query->by, UsageGroup::kShare);
+  words.parameters.add("by", "team");
+  EXPECT_FALSE(readDailyQuery(words, kNow)) << "the columns are of shares";
 }
 
 class UsageReportTest : public RecordedHistory {
@@ -160,6 +176,26 @@ TEST_F(UsageReportTest, Csv_RowsWithHeader) {
   const std::string day = std::to_string(kNow / 86'400'000 * 86'400'000);
   EXPECT_THAT(text, HasSubstr("\r\n\"studio/t-1\",\"'=1+1\"," + day + ",0.0004")) << text;
   EXPECT_TRUE(text.ends_with(",0,,,,\r\n")) << text;
+}
+
+TEST_F(UsageReportTest, FocusRows_AddUpToReport) {
+  record(sampleNode(), 60);
+  http::Query words;
+  words.parameters.add("from", std::to_string(kNow));
+  words.parameters.add("to", std::to_string(now_ms_));
+  const Result<UsageQuery> query = readDailyQuery(words, now_ms_);
+  ASSERT_TRUE(query);
+  const Result<UsageReport> report =
+      UsageReport::read(store_, *query, {"EUR", {{"h100", 3'600'000'000, 0}}}, nullptr);
+  ASSERT_TRUE(report);
+  history::MicroUnits charged = 0;
+  for (const FocusRow& row : report->focusRows()) {
+    charged += row.charged;
+    EXPECT_EQ(row.first_hour, kNow / 86'400'000 * 24);
+    EXPECT_NE(row.record.name, "");
+  }
+  EXPECT_GT(charged, 0);
+  EXPECT_EQ(report->json({}).at("total").at("charged_micro").as_int64(), charged);
 }
 
 TEST(CsvField, FormulasAndQuotes_AreText) {

@@ -46,6 +46,47 @@ TEST(ClusterUse, AgentReports_SumsOverDevices) {
   EXPECT_EQ(view.nodes.at("gpu-1")->at("memory_used_bytes"), gib(80).count);
 }
 
+TEST(ClusterUse, TurnAndReasons_Shown) {
+  ClusterReading reading = withAgent();
+  reading.device_use[kFirst].memory_swapped = gib(2).count;
+  reading.device_use[kFirst].turn = "ml/train-0/main";
+  ShareUse& use = reading.share_use[{"ml", "train-0", "main", ""}];
+  use.slow = {"waits for kernels of lab/serve-1/main"};
+  use.slow_unnamed = {"waits for kernels of another tenant"};
+  const ConsoleView view = viewOf(reading);
+  EXPECT_EQ(view.devices.at(kFirst)->at("turn_tenant"), "ml/train-0/main");
+  EXPECT_EQ(view.devices.at(kFirst)->at("memory_swapped_bytes"), gib(2).count);
+  EXPECT_TRUE(view.devices.at(kSecond)->at("turn_tenant").is_null());
+  EXPECT_EQ(view.shares.at("ml/train-0/main")->at("slow_reasons"),
+            bj::array{"waits for kernels of lab/serve-1/main"});
+  ViewerScope scope;
+  scope.nodes = true;
+  scope.pods.names = {"ml"};
+  const ConsoleView limited = viewOf(visiblePart(ReadingIndex(reading), scope));
+  EXPECT_EQ(limited.devices.at(kFirst)->at("turn_tenant"), "ml/train-0/main");
+  EXPECT_EQ(limited.shares.at("ml/train-0/main")->at("slow_reasons"),
+            bj::array{"waits for kernels of another tenant"});
+  scope.pods.names = {"lab"};
+  EXPECT_TRUE(viewOf(visiblePart(ReadingIndex(reading), scope))
+                  .devices.at(kFirst)
+                  ->at("turn_tenant")
+                  .is_null());
+}
+
+// Regression: after its start a console showed the sum of the first agents as that of all.
+TEST(ClusterUse, AgentsNotAskedYet_SumsNotKnown) {
+  ClusterReading reading = withAgent();
+  const auto used = [](const ConsoleView& view) {
+    return view.overview->at("funnel").at("compute").at("used_percent");
+  };
+  EXPECT_FALSE(used(viewOf(reading)).is_null());
+  reading.agents.unasked = 1;
+  EXPECT_TRUE(used(viewOf(reading)).is_null());
+  ViewerScope scope;
+  scope.pods.all = true;
+  EXPECT_TRUE(used(viewOf(visiblePart(ReadingIndex(reading), scope))).is_null());
+}
+
 TEST(ClusterUse, NodeWithoutAgent_NotKnown) {
   const ConsoleView view = viewOf(withAgent());
   EXPECT_TRUE(view.nodes.at("gpu-2")->at("memory_used_bytes").is_null());

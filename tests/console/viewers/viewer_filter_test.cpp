@@ -38,7 +38,11 @@ void addSpace(ClusterReading& reading, const std::string& space, std::size_t dev
   waiting.waiting = WaitingKind::kNeverFits;
   waiting.reason = secret + "-reason";
   reading.events.push_back({secret + "-uid", space, secret + "-pod", secret, secret, secret, 1});
-  reading.share_use[{space, pod.name, pod.containers[0], ""}] = {gib(1).count, {}, {}, 10.0, 5u};
+  ShareUse& use = reading.share_use[{space, pod.name, pod.containers[0], ""}];
+  use = {gib(1).count, {}, {}, 10.0, 5u};
+  // Reasons name any tenant of the device.
+  use.slow = {"waits for " + canary("lab") + canary("ml") + canary("zoo")};
+  use.slow_unnamed = {"waits for another tenant"};
   kube::Queue queue;
   queue.meta.name = pod.queue;
   queue.parent = "root-of-all";
@@ -61,7 +65,8 @@ ClusterReading secretCluster() {
   for (const char* node : {"node-lab", "node-ml", "node-zoo", "node-all"}) {
     reading.nodes.push_back({node, ClusterNodeState::kNotReady, std::string("reason of ") + node});
     reading.devices.push_back(clusterDevice(node, 0));
-    reading.device_use[std::string(node) + "/GPU-" + node + "-0"] = {gib(3).count, 7.0};
+    reading.device_use[std::string(node) + "/GPU-" + node + "-0"] = {
+        gib(3).count, 7.0, 0u, "zoo/" + canary("zoo") + "-pod/" + canary("zoo")};
   }
   reading.agents = {4, 3, "node-zoo: " + canary("zoo")};
   for (std::size_t i = 0; i < kSpaces.size(); ++i) {

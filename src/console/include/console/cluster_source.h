@@ -84,12 +84,18 @@ struct ClusterEvent {
 struct DeviceUse {
   std::optional<std::uint64_t> memory_used;  // by all processes
   std::optional<double> utilisation_percent;
+  std::optional<std::uint64_t> memory_swapped{};  // by pods
+  std::string turn{};  // NAMESPACE/POD/CONTAINER that others wait for; empty: none, or not known
   friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };
 struct ShareUse {
   std::optional<std::uint64_t> memory_used, memory_resident, memory_swapped;
   std::optional<double> usage_permille;  // of the device: as charged, else as the driver measured
-  std::optional<std::uint64_t> idle_ms;  // of the share on all of its devices
+  // Of the share on all of its devices:
+  std::optional<std::uint64_t> idle_ms;
+  // Why it is slow, one sentence each, and the same without names of other tenants.
+  std::optional<std::vector<std::string>> slow{};
+  std::vector<std::string> slow_unnamed{};
   friend bool operator==(const ShareUse&, const ShareUse&) = default;
 };
 struct ShareUseKey {
@@ -101,6 +107,7 @@ struct ShareUseKey {
 // The agents that are asked for use.
 struct ClusterAgents {
   std::size_t known = 0, answering = 0;
+  std::size_t unasked = 0;  // not asked yet: sums of use would have a part only
   std::string failure;  // of one that does not answer; empty: all do
 };
 
