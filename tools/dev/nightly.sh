@@ -1,6 +1,6 @@
 # What takes long and rarely fails, and is left out of CI (docs/development/ci.md). Sourced by ./dev.
 
-NIGHTLY=(apart web checks clients containerd2 permutations swaps fuzz repeat vm bench)
+NIGHTLY=(apart web pictures checks clients containerd2 permutations swaps fuzz repeat vm bench)
 
 # One compiler that never ends, so that tests have a busy machine. It ends with this shell's command.
 beside() { # COMMAND ARGS
@@ -42,6 +42,7 @@ nightly_stage() { # STAGE
   case "$1" in
     apart) run_stage apart ./dev build apart ;;
     web) run_stage web ./dev web browser ;;
+    pictures) run_stage pictures ./dev web pictures --check ;;
     checks) run_stage checks ./dev e2e --night ;;
     clients) run_stage clients compiler_clients ;;
     containerd2) run_stage containerd2 ./dev e2e --node containerd2 ;;

@@ -87,6 +87,7 @@ def groups():
         queue("finetuning", "research", ["finetuning"], 48, 80),
         queue("products", guarantee=40, limit=80),
         queue("chat", "products", ["chat"], 32, 48),
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000},
         {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "devices", "namespace": "notebooks"},
          "spec": {"hard": {"limits.nvidia.com/gpumem": "220000"}}},
     ]
@@ -111,9 +112,9 @@ def workloads():
                  for name in ("ana", "ben", "chen", "dora", "emil", "fatma", "goran", "hana", "ines", "jun", "kofi",
                               "lena", "marek", "nadia", "omar", "priya", "quinn", "rosa", "sven", "tara")]
     notebooks += [pod("evaluation", f"eval-{at}", pod_spec(lab, 1, "40Gi", 40), on_h100) for at in range(1, 9)]
+    # Two of four fit within the limit of the queue, and take the last free nodes.
+    last = [job("finetuning", "tune-32b", 4, pod_spec(trainer, 8), on_h100)]
     waiting = [
-        # Two of four fit within the limit of the queue.
-        job("finetuning", "tune-32b", 4, pod_spec(trainer, 8), on_h100),
         # Above the size of such a device; no node has 8 of them free; above the size of any device.
         pod("evaluation", "eval-l4", pod_spec(lab, 1, "40Gi", 10), on_l4),
         pod("evaluation", "review", pod_spec(lab, 8, "10Gi", 100), on_h100),
@@ -125,7 +126,7 @@ def workloads():
         deployment("chat", "assistant-canary", 2,
                    pod_spec(vllm, 4, "76Gi", 100, "meta-llama/Llama-4-Scout-17B-16E"), on_h100),
     ]
-    return first, notebooks, waiting
+    return first, notebooks, last, waiting
 
 
 class Cluster:
@@ -183,9 +184,22 @@ class Cluster:
             time.sleep(1)
 
 
+def stated(one):
+    """The pod has a node, or a reason to wait."""
+    conditions = one["status"].get("conditions", [])
+    return bool(one["spec"].get("nodeName") or any(each["type"] == "PodScheduled" and each.get("message")
+                                                   for each in conditions))
+
+
+def add_agents(cluster, pods):
+    cluster.create(pods)
+    cluster.wait_for("running agents", lambda: cluster.run_bound() >= 0 and all(
+        one["status"]["phase"] == "Running" for one in cluster.pods() if one["spec"].get("nodeName")))
+
+
 def fill(cluster):
     """Creates all objects, and returns when the pods that wait have a reason."""
-    first, notebooks, waiting = workloads()
+    first, notebooks, last, waiting = workloads()
     cluster.create(groups())
     cluster.wait_for("service accounts", lambda: all(
         any(one["metadata"]["namespace"] == space for one in cluster.call("/api/v1/serviceaccounts")["items"])
@@ -196,10 +210,11 @@ def fill(cluster):
         wanted = 66 if objects is first else 66 + len(notebooks)
         cluster.wait_for(f"{wanted} pods", lambda wanted=wanted: len(cluster.pods()) >= wanted)
         cluster.wait_for("nodes for the first pods", lambda: cluster.run_bound() == 0)
+    cluster.create(last)
+    cluster.wait_for("nodes for two of four pods", lambda: cluster.run_bound() == 2)
     cluster.create(waiting)
-    # The scheduler writes the reason after 10 s.
-    time.sleep(30)
-    cluster.run_bound()
+    cluster.wait_for("a reason of each pod that waits",
+                     lambda: cluster.run_bound() and all(map(stated, cluster.pods())))
     node = "/api/v1/nodes/"
     cluster.call(node + "l4-10", {"spec": {"unschedulable": True}}, "PATCH")
     cluster.call(node + "h100-39/status",
