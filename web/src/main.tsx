@@ -3,11 +3,12 @@ import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { startLanguage, t } from "./core/i18n";
+import { scriptOf } from "./core/paths";
 import { ApiFailure } from "./data/api";
 import { startClock } from "./data/clock";
 import { readAgain, startLive } from "./data/live";
 import { place, startRouter } from "./data/router";
-import { endSession, openSession, sessionState, startReviews, takeTokenFromAddress } from "./data/session";
+import { endSession, isCluster, openSession, sessionState, startReviews, takeTokenFromAddress } from "./data/session";
 import { LoginPage } from "./pages/login";
 import { OverviewPage } from "./pages/overview";
 import { startKeyboard } from "./ui/keyboard";
@@ -15,24 +16,27 @@ import { Shell } from "./ui/shell";
 import { Failure, Loading } from "./ui/states";
 import { startTheme } from "./ui/theme";
 
-let pages: typeof import("./pages/pages") | null = null;
+const kScripts = { common: () => import("./pages/pages"), cluster: () => import("./pages/cluster/pages") };
+type Script = keyof typeof kScripts;
+const scripts: { [name in Script]?: { OtherPage(): JSX.Element } } = {};
 
 // All pages but the first one are loaded after it.
-function LazyPage(): JSX.Element {
+function LazyPage({ script }: { script: Script }): JSX.Element {
   const [failed, setFailed] = useState(false);
-  const [, setReady] = useState(false);
-  useEffect(() => void loadPages().then(() => setReady(true), () => setFailed(true)), []);
-  if (pages) return <pages.OtherPage />;
+  const [, setReady] = useState<Script | null>(null);
+  useEffect(() => void load(script).then(() => setReady(script), () => setFailed(true)), [script]);
+  const loaded = scripts[script];
+  if (loaded) return <loaded.OtherPage />;
   return <div class="page">{failed ? <Failure failure={new ApiFailure("unreachable", "", 0)} retry={() => location.reload()} /> : <Loading />}</div>;
 }
 
-async function loadPages(): Promise<void> {
-  pages ??= await import("./pages/pages");
+async function load(script: Script): Promise<void> {
+  scripts[script] ??= await kScripts[script]();
 }
 
 function Page(): JSX.Element {
   const { page } = place.value;
-  return page === "overview" || page === "login" ? <OverviewPage /> : <LazyPage />;
+  return page === "overview" || page === "login" ? <OverviewPage /> : <LazyPage script={scriptOf(page, isCluster())} />;
 }
 
 function App(): JSX.Element {
@@ -62,7 +66,7 @@ async function start(): Promise<void> {
   });
   const root = document.getElementById("root");
   if (root) render(<App />, root);
-  loadPages().catch(() => {}); // the page that needs them tries again
+  load("common").catch(() => {}); // the page that needs them tries again
 }
 
 void start();

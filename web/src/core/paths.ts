@@ -5,10 +5,14 @@ export type PageName =
   | "nodes" | "node" | "waiting-pod" | "workloads" | "workload" | "queues" | "queue" | "pools" | "teams" | "models"
   | "usage" | "login" | "unknown";
 
-// Pages of a cluster; on one machine their addresses name no page.
-export const kClusterPages: readonly PageName[] = [
-  "nodes", "node", "waiting-pod", "workloads", "workload", "queues", "queue", "pools", "teams", "models",
+// Pages that look different in a cluster, or that only a cluster has: on one machine those addresses name no page.
+const kClusterPages: readonly PageName[] = [
+  "waiting", "planner", "nodes", "node", "waiting-pod", "workloads", "workload", "queues", "queue", "pools", "teams", "models",
 ];
+
+// The script that has a page.
+export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" =>
+  (isCluster && kClusterPages.includes(page) ? "cluster" : "common");
 
 export interface Place {
   page: PageName;

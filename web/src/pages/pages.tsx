@@ -1,17 +1,9 @@
-// All pages but the first one, by the address.
+// The pages of one machine, and those that a cluster shares with it, by the address; without the first one.
 import type { JSX } from "preact";
 import { t } from "../core/i18n";
-import { kClusterPages } from "../core/paths";
 import { place } from "../data/router";
-import { isCluster } from "../data/session";
 import { Nothing } from "../ui/states";
 import { AboutPage } from "./about";
-import { ModelsPage, PoolsPage, TeamsPage } from "./cluster/lists";
-import { NodePage, NodesPage } from "./cluster/nodes";
-import { ManifestPlannerPage } from "./cluster/planner";
-import { QueuePage, QueuesPage } from "./cluster/queues";
-import { WaitingPodPage, WaitingPodsPage } from "./cluster/waiting";
-import { WorkloadPage, WorkloadsPage } from "./cluster/workloads";
 import { DevicePage } from "./device";
 import { DevicesPage } from "./devices";
 import { EventsPage } from "./events";
@@ -23,8 +15,7 @@ import { WaitingPage } from "./waiting";
 
 export function OtherPage(): JSX.Element {
   const { page, id } = place.value;
-  const cluster = isCluster();
-  switch (kClusterPages.includes(page) && !cluster ? "unknown" : page) {
+  switch (page) {
     case "devices":
       return <DevicesPage />;
     case "device":
@@ -34,35 +25,15 @@ export function OtherPage(): JSX.Element {
     case "share":
       return <SharePage key={id} id={id} />;
     case "waiting":
-      return cluster ? <WaitingPodsPage /> : <WaitingPage />;
+      return <WaitingPage />;
     case "usage":
       return <UsagePage />;
     case "planner":
-      return cluster ? <ManifestPlannerPage /> : <PlannerPage />;
+      return <PlannerPage />;
     case "events":
       return <EventsPage />;
     case "about":
       return <AboutPage />;
-    case "waiting-pod":
-      return <WaitingPodPage key={id} id={id} />;
-    case "nodes":
-      return <NodesPage />;
-    case "node":
-      return <NodePage key={id} id={id} />;
-    case "workloads":
-      return <WorkloadsPage />;
-    case "workload":
-      return <WorkloadPage key={id} id={id} />;
-    case "queues":
-      return <QueuesPage />;
-    case "queue":
-      return <QueuePage key={id} id={id} />;
-    case "pools":
-      return <PoolsPage />;
-    case "teams":
-      return <TeamsPage />;
-    case "models":
-      return <ModelsPage />;
     default:
       return (
         <div class="page">
