@@ -133,11 +133,8 @@ export function change(world, body) {
   } else if (what === "priority") {
     effects.push(`priority of ${share.name}: ${share.priority} -> ${to.priority}`);
     if (!body.dry_run) share.priority = to.priority;
-  } else if (what === "stop") {
-    effects.push(`${share.name} gets SIGTERM, and SIGKILL after 30 s`);
-    if (!body.dry_run) world.end(share.id);
   } else {
-    throw new Refusal(400, "usage", `unknown change ${what}`, ["resize", "priority", "stop"]);
+    throw new Refusal(400, "usage", `unknown change ${what}`, ["resize", "priority"]);
   }
   if (!body.dry_run) world.event("changed", share, effects.join("; ") || "nothing changed");
   return { dry_run: body.dry_run, effects: effects.length ? effects : ["nothing changes"], refused: null };

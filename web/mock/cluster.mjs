@@ -21,6 +21,9 @@ export class ClusterWorld {
     this.started = now();
     this.events = [];
     this.eventNumber = 0;
+    this.queueChanges = new Map(); // members by queue
+    this.requested = []; // changes that the scheduler has not carried out yet
+    this.refusals = {}; // {code, message} by the kind of change
     this.nodeRows = Array.from({ length: nodes }, (_, at) => this.makeNode(at));
     this.devices = this.nodeRows.flatMap((node, at) => Array.from({ length: devices }, (_, index) => this.makeDevice(node, at, index)));
     this.shares = new Map();
@@ -147,6 +150,13 @@ export class ClusterWorld {
     return changed;
   }
 
+  // The scheduler carries out what was requested.
+  settle() {
+    for (const apply of this.requested.splice(0)) apply();
+    for (const share of this.shares.values()) this.move(share);
+    this.refresh();
+  }
+
   end(id) {
     this.shares.delete(id);
     this.refresh();
@@ -223,7 +233,7 @@ export class ClusterWorld {
       return {
         id: name, name, parent, depth: path.split("/").length - 1, path, namespaces: name === "org" ? [] : [name], pool: name === "serving" ? "inference" : "",
         weight: 1, borrows, guarantee, limit, used, borrowed, running: [...this.shares.values()].filter((share) => share.queue === name).length,
-        pending: waiting.length, waiting: waiting.map((row) => ({ reason: row.reason, pods: 1, example: row.name })), fault,
+        pending: waiting.length, waiting: waiting.map((row) => ({ reason: row.reason, pods: 1, example: row.name })), fault, ...this.queueChanges.get(name),
       };
     });
   }
@@ -240,7 +250,7 @@ export class ClusterWorld {
     const pod = /^waiting\/([^/]+\/[^/]+)\/explain$/.exec(path)?.[1];
     if (pod) return { explanation: explainPod(this, decodeURIComponent(pod)) };
     if (path === "plan") return { plan: planPods(this, body) };
-    if (path === "explain" || path === "changes") throw new Refusal(404, "not-found", `no such endpoint: ${path}`);
+    if (path === "explain") throw new Refusal(404, "not-found", `no such endpoint: ${path}`);
     return undefined;
   }
 

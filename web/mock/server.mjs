@@ -11,6 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { change, explain, page, Refusal, series } from "./answers.mjs";
 import { ClusterWorld } from "./cluster.mjs";
+import { changeCluster } from "./cluster_changes.mjs";
 import { usage, usageCsv } from "./usage.mjs";
 import { kViewers, seenBy, seenExplanation, wholeScope } from "./viewers.mjs";
 import { World } from "./world.mjs";
@@ -20,6 +21,8 @@ const kHeaders = {
   "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'",
   "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 };
+
+const kOtherToken = "sign in with a token that the API server accepts (kubectl create token NAME)";
 
 export async function startMock(options = {}) {
   const mock = new Mock({ port: 0, base: "/", out: join(kRoot, "out"), shares: options.cluster ? 130 : 40, devices: 8, nodes: 12, ...options });
@@ -46,6 +49,8 @@ class Mock {
     this.viewers = new Map(Object.entries(kViewers)); // by token
     this.noSignIn = null; // a Refusal of each sign-in
     this.noUsage = null; // a Refusal of each request of usage
+    this.noChange = null; // a Refusal of each change
+    this.noChangeAnswer = false; // changes are made without an answer
   }
 
   async start() {
@@ -91,11 +96,22 @@ class Mock {
 
   tick() {
     const { shares, dropped, events } = this.world.tick();
+    if (this.world.requested?.length && this.counter % 8 === 0) this.settle();
     const rows = this.world.shareRows();
     this.publish("shares", rows.filter((row) => shares.has(row.id)), dropped);
     this.publish("devices", this.world.devices);
     this.publish("overview", [this.world.overview()]);
     if (events.length) this.publish("events", events);
+  }
+
+  // What was requested is carried out, and all rows are told.
+  settle() {
+    this.world.settle();
+    this.publishAll();
+  }
+
+  publishAll() {
+    for (const [topic, rows] of Object.entries(this.world.lists())) this.publish(topic, rows());
   }
 
   endShare(id) {
@@ -171,7 +187,14 @@ class Mock {
       response.writeHead(200, { "Content-Type": "text/csv; charset=utf-8", "Content-Disposition": 'attachment; filename="usage.csv"' });
       return void response.end(usageCsv(this.read("usage", query, body, session)));
     }
-    this.json(response, 200, this.read(path, query, body, session));
+    const before = path === "changes" && new Set(this.world.shares.keys());
+    const answer = this.read(path, query, body, session);
+    if (before && body.dry_run === false && this.options.cluster) {
+      this.publishAll();
+      this.publish("shares", [], [...before].filter((id) => !this.world.shares.has(id)));
+      if (this.noChangeAnswer) return void request.socket.destroy();
+    }
+    this.json(response, 200, answer);
   }
 
   read(path, query, body, session) {
@@ -205,13 +228,21 @@ class Mock {
       case "explain":
         return explain(this.world, body);
       case "changes":
-        if (!this.options.changes) throw new Refusal(403, "forbidden", "changes are off; start the console with --allow-changes");
-        return change(this.world, body);
+        return this.change(world, body, session);
       case "about":
         return this.about();
       default:
         throw new Refusal(404, "not-found", `no such endpoint: ${path}`);
     }
+  }
+
+  change(view, body, session) {
+    const { change: may } = this.sessionAnswer(session).can;
+    if (!this.options.changes) throw new Refusal(403, "forbidden", "changes are off; start the console with --allow-changes");
+    if (!may) throw new Refusal(403, "forbidden", kOtherToken);
+    if (this.noChange) throw this.noChange;
+    if (!this.options.cluster) return change(this.world, body);
+    return changeCluster(this.world, view, body, { user: session.viewer?.user ?? "ana", viewer: session.viewer });
   }
 
   byToken() {
@@ -252,8 +283,8 @@ class Mock {
       user: viewer?.user ?? "ana", mode: cluster ? "cluster" : "local",
       way_in: !viewer ? "one-time-link" : viewer.api ? "api-token" : "console-token", server_time_ms: Date.now(), csrf: session.csrf, version: "0.9.0",
       node: cluster ? "prod-eu" : "studio",
-      can: { change: changes, plan: viewer ? viewer.api : true }, scope: viewer?.scope ?? wholeScope,
-      changes: { enabled: changes, how: "start the console with --allow-changes" },
+      can: { change: changes && (viewer?.api ?? true), plan: viewer ? viewer.api : true }, scope: viewer?.scope ?? wholeScope,
+      changes: { enabled: changes, how: changes ? kOtherToken : "start the console with --allow-changes" },
       history: { state: cluster && !this.options.history ? "off" : "ok", message: "", from_ms: this.world.started, to_ms: Date.now() }, poll_ms: 1000, base_path: this.options.base,
     };
   }

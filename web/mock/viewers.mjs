@@ -5,6 +5,10 @@ export const wholeScope = { everything: true, nodes: true, queues: true, pods: n
 
 export const kViewers = {
   "api.token.of-an-operator": { user: "operator@example.com", api: true, scope: wholeScope },
+  "api.token.of-a-developer": { // may not write Events
+    user: "dev@example.com", api: true, may: ["resize", "priority"], events: false,
+    scope: { everything: false, nodes: true, queues: true, pods: ["research"], events: ["research"] },
+  },
   "console.token.of-a-team": {
     user: "system:serviceaccount:research:a-service-account-with-a-long-name", api: false,
     scope: { everything: false, nodes: false, queues: false, pods: ["research", "sandbox"], events: ["research"] },

@@ -16,7 +16,7 @@ import { Shell } from "./ui/shell";
 import { Failure, Loading } from "./ui/states";
 import { startTheme } from "./ui/theme";
 
-const kScripts = { common: () => import("./pages/pages"), cluster: () => import("./pages/cluster/pages") };
+const kScripts = { common: () => import("./pages/pages"), cluster: () => import("./pages/cluster/pages"), usage: () => import("./pages/usage") };
 type Script = keyof typeof kScripts;
 const scripts: { [name in Script]?: { OtherPage(): JSX.Element } } = {};
 

@@ -11,8 +11,8 @@ const kClusterPages: readonly PageName[] = [
 ];
 
 // The script that has a page.
-export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" =>
-  (isCluster && kClusterPages.includes(page) ? "cluster" : "common");
+export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" | "usage" =>
+  (page === "usage" ? page : isCluster && kClusterPages.includes(page) ? "cluster" : "common");
 
 export interface Place {
   page: PageName;

@@ -34,19 +34,19 @@ export async function apiGet<T>(path: string, params?: URLSearchParams, signal?:
   return request<T>("GET", apiUrl(path, params), undefined, signal);
 }
 
-export async function apiPost<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-  return request<T>("POST", apiUrl(path), body, signal);
+export async function apiPost<T>(path: string, body: unknown, signal?: AbortSignal, timeoutMs = kTimeoutMs): Promise<T> {
+  return request<T>("POST", apiUrl(path), body, signal, timeoutMs);
 }
 
 export async function apiDelete(path: string): Promise<void> {
   await request<unknown>("DELETE", apiUrl(path));
 }
 
-async function request<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+async function request<T>(method: string, url: string, body?: unknown, signal?: AbortSignal, timeoutMs = kTimeoutMs): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-Divvy-CSRF"] = csrf;
-  const timeout = AbortSignal.timeout(kTimeoutMs);
+  const timeout = AbortSignal.timeout(timeoutMs);
   let response: Response;
   try {
     response = await fetch(url, {

@@ -284,7 +284,10 @@ export interface ExplainAnswer {
 export interface ChangeAnswer {
   dry_run: boolean;
   effects?: Maybe<string[]>;
-  refused?: Maybe<{ code: string; message: string }>;
+  warnings?: Maybe<string[]>;
+  refused?: Maybe<{ code: string; message: string }>; // then nothing was changed
+  state?: Maybe<string>; // of a cluster: "planned", "requested" (still going on), "done"
+  recorded?: Maybe<boolean>; // an Event has the viewer's name
 }
 
 export interface About {

@@ -7,6 +7,7 @@ import { hasHistory, hiddenFor, isCluster } from "../data/session";
 import type { Device, Part } from "../data/types";
 import { DeviceBar } from "../ui/bars";
 import { column, partColumns, statedColumns } from "../ui/cells";
+import { ChangeLink, ChangePanel } from "../ui/change_panel";
 import { RecentEvents } from "../ui/event_list";
 import { type ChartPlan, History } from "../ui/history";
 import { Icon } from "../ui/icons";
@@ -35,11 +36,11 @@ export function DevicePage({ id }: { id: string }): JSX.Element {
           <NodeName node={device.node} />
         </p>
       )}
-      body={(device) => <Content device={device} />} />
+      action={isCluster() && <ChangeLink />} body={(device, gone) => <Content device={device} gone={gone} />} />
   );
 }
 
-function Content({ device }: { device: Device }): JSX.Element {
+function Content({ device, gone }: { device: Device; gone: boolean }): JSX.Element {
   return (
     <>
       <section class="panel" aria-labelledby="memory-title">
@@ -47,6 +48,7 @@ function Content({ device }: { device: Device }): JSX.Element {
         <DeviceBar device={device} />
         <Facts facts={memoryFacts(device)} />
       </section>
+      {isCluster() && <ChangePanel kind="device" item={device} gone={gone} load={() => import("../changes/cordon_form")} />}
       <section class="panel" aria-labelledby="parts-title">
         <div class="panel-head"><h2 id="parts-title">{t("shares.title")}</h2></div>
         <Parts device={device} />

@@ -10,7 +10,6 @@ import { EventsPage } from "./events";
 import { PlannerPage } from "./planner";
 import { SharePage } from "./share";
 import { SharesPage } from "./shares";
-import { UsagePage } from "./usage";
 import { WaitingPage } from "./waiting";
 
 export function OtherPage(): JSX.Element {
@@ -26,8 +25,6 @@ export function OtherPage(): JSX.Element {
       return <SharePage key={id} id={id} />;
     case "waiting":
       return <WaitingPage />;
-    case "usage":
-      return <UsagePage />;
     case "planner":
       return <PlannerPage />;
     case "events":

@@ -6,7 +6,7 @@ import { requestFrom, requestParams } from "../core/request_options";
 import { parseBytes } from "../core/units";
 import { params, setParams } from "../data/router";
 import type { ExplainRequest } from "../data/types";
-import { PrioritySelect } from "../ui/change_form";
+import { PrioritySelect } from "../ui/priority_select";
 import { Explain } from "../ui/explain";
 import { Nothing } from "../ui/states";
 

@@ -8,7 +8,7 @@ import { isCluster } from "../data/session";
 import type { Share } from "../data/types";
 import { Meter, meterLabel } from "../ui/bars";
 import { column, partColumns, statedColumns } from "../ui/cells";
-import { ChangeForm } from "../ui/change_form";
+import { ChangeLink, ChangePanel } from "../ui/change_panel";
 import { RecentEvents } from "../ui/event_list";
 import { type ChartPlan, History } from "../ui/history";
 import { Icon } from "../ui/icons";
@@ -31,11 +31,11 @@ export function SharePage({ id }: { id: string }): JSX.Element {
           {share.note && <span class="muted"><Name text={share.note} /></span>}
         </p>
       )}
-      body={(share) => <Content share={share} />} />
+      action={<ChangeLink />} body={(share, gone) => <Content share={share} gone={gone} />} />
   );
 }
 
-function Content({ share }: { share: Share }): JSX.Element {
+function Content({ share, gone }: { share: Share; gone: boolean }): JSX.Element {
   const pod = `${share.namespace}/${share.pod}`;
   const facts = (all: Fact[]): Fact[] => (isCluster() ? all.filter(isKnown) : all);
   return (
@@ -57,6 +57,7 @@ function Content({ share }: { share: Share }): JSX.Element {
           <Facts facts={facts(computeFacts(share))} />
         </section>
       </div>
+      <ChangePanel kind="share" item={share} gone={gone} load={() => import("../changes/share_form")} />
       <section class="panel" aria-labelledby="share-devices-title">
         <div class="panel-head"><h2 id="share-devices-title">{t("devices.title")}</h2></div>
         <ShareDevices share={share} />
@@ -68,7 +69,6 @@ function Content({ share }: { share: Share }): JSX.Element {
             <Process share={share} />
           </section>
           <History of={`share:${share.id}`} charts={charts(share)} />
-          <ChangeForm share={share} />
           <RecentEvents filter={`share:${share.id}`} />
         </>
       )}

@@ -26,7 +26,7 @@ const kRefreshMs = 300_000;
 
 type Format = (value: number) => string;
 
-export function UsagePage(): JSX.Element {
+export function OtherPage(): JSX.Element {
   const keys = isCluster() ? kClusterKeys : kLocalKeys;
   const by = chosen("by", keys);
   const name = chosen("range", kSpans);

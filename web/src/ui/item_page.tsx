@@ -16,11 +16,12 @@ interface ItemPageProps<T> {
   id: string;
   title(item: T): ComponentChildren;
   lead(item: T): ComponentChildren; // beside the title
-  body(item: T): ComponentChildren;
+  body(item: T, gone: boolean): ComponentChildren;
+  action?: ComponentChildren; // at the end of the title's line
 }
 
 export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
-  const { kind, kindTitle, id, title, lead, body } = props;
+  const { kind, kindTitle, id, title, lead, body, action } = props;
   const model = useMemo(
     () => new ItemModel<T>(kind, `${kind}/${idPath(id)}`, id), [kind, id]);
   useEffect(() => () => model.dispose(), [model]);
@@ -34,6 +35,7 @@ export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
       <header class="page-head">
         <h1>{item ? title(item) : <Name text={id} />}</h1>
         {item && lead(item)}
+        {item && model.state.value !== "gone" && action}
       </header>
       {model.state.value === "gone" && (
         <div class="notices" role="status">
@@ -47,7 +49,7 @@ export function ItemPage<T>(props: ItemPageProps<T>): JSX.Element {
       {model.state.value === "loading" && <Loading rows={8} />}
       {model.state.value === "failed" && failure && <Failure failure={failure} retry={() => model.refresh()} />}
       {model.state.value === "failed" && hidden && <div class="nothing"><Hidden collection={hidden} /></div>}
-      {item && <div class={model.state.value === "gone" ? "stack gone" : "stack"}>{body(item)}</div>}
+      {item && <div class={model.state.value === "gone" ? "stack gone" : "stack"}>{body(item, model.state.value === "gone")}</div>}
     </div>
   );
 }

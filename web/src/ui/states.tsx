@@ -58,16 +58,23 @@ export function EmptyList({ list, filters, title, children }: EmptyListProps): J
     : <Nothing title={title}><Hidden collection={hidden} /></Nothing>;
 }
 
-// A failed request, by its code. `retry` is offered where a second try can help.
-export function Failure({ failure, retry }: { failure: ApiFailure; retry?: () => void }): JSX.Element {
+export function failureTitle({ code }: ApiFailure): string {
   const titles: Record<string, string> = {
     forbidden: t("failure.forbidden"), "not-found": t("failure.not_found"), usage: t("failure.usage"),
     unreachable: t("failure.unreachable"), busy: t("failure.busy"), unavailable: t("failure.unavailable"),
   };
-  const final = failure.status === 403 || failure.status === 404 || failure.status === 400;
+  return titles[code] ?? t("failure.other");
+}
+
+// Whether a second try cannot help.
+export const isFinal = ({ status }: ApiFailure): boolean => [400, 403, 404].includes(status);
+
+// A failed request, by its code. `retry` is offered where a second try can help.
+export function Failure({ failure, retry }: { failure: ApiFailure; retry?: () => void }): JSX.Element {
+  const final = isFinal(failure);
   return (
     <div class="nothing" role="alert">
-      <p class="nothing-title"><Icon name={final ? "info" : "warning"} />{titles[failure.code] ?? t("failure.other")}</p>
+      <p class="nothing-title"><Icon name={final ? "info" : "warning"} />{failureTitle(failure)}</p>
       <div class="nothing-text">
         <p>{failure.message || t("failure.no_words")}</p>
         {failure.accepted.length > 0 && <p>{t("failure.accepted", { list: failure.accepted.join(", ") })}</p>}

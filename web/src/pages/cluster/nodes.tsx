@@ -6,6 +6,7 @@ import type { NodeRow } from "../../data/cluster_types";
 import type { Device, Share } from "../../data/types";
 import { DeviceBar, Legend } from "../../ui/bars";
 import { column, memoryColumn } from "../../ui/cells";
+import { ChangeLink, ChangePanel } from "../../ui/change_panel";
 import { ItemPage } from "../../ui/item_page";
 import { ListPage } from "../../ui/list_page";
 import type { Column } from "../../ui/list_table";
@@ -51,15 +52,16 @@ export function NodePage({ id }: { id: string }): JSX.Element {
           {node.models && <span class="muted"><Name text={node.models} /></span>}
         </p>
       )}
-      body={(node) => <Content node={node} />} />
+      action={<ChangeLink />} body={(node, gone) => <Content node={node} gone={gone} />} />
   );
 }
 
-function Content({ node }: { node: NodeRow }): JSX.Element {
+function Content({ node, gone }: { node: NodeRow; gone: boolean }): JSX.Element {
   const filters = [`node=${node.node}`];
   return (
     <>
       <section class="panel" aria-label={t("column.node")}><Facts facts={factsOf(node)} /></section>
+      <ChangePanel kind="node" item={node} gone={gone} load={() => import("../../changes/cordon_form")} />
       <ShortList<Device> kind="devices" title={t("devices.title")} filters={filters} columns={deviceColumns()}
         nothing={t("devices.nothing")} why={t("nodes.no_devices_why")} draw={(rows) => <Devices rows={rows} />} />
       <ShortList<Share> kind="shares" title={t("shares.title")} filters={filters}

@@ -10,6 +10,7 @@ import { params } from "../../data/router";
 import type { Share } from "../../data/types";
 import { Legend, Meter } from "../../ui/bars";
 import { column } from "../../ui/cells";
+import { ChangeLink, ChangePanel } from "../../ui/change_panel";
 import { Icon } from "../../ui/icons";
 import { ItemPage } from "../../ui/item_page";
 import { ListPage } from "../../ui/list_page";
@@ -99,11 +100,11 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
           <span class="muted"><Name text={queue.path ?? ""} /></span>
         </p>
       )}
-      body={(queue) => <Content queue={queue} />} />
+      action={<ChangeLink />} body={(queue, gone) => <Content queue={queue} gone={gone} />} />
   );
 }
 
-function Content({ queue }: { queue: Queue }): JSX.Element {
+function Content({ queue, gone }: { queue: Queue; gone: boolean }): JSX.Element {
   const bars = queueBars(queue).map((bar) => ({ ...bar, id: `${bar.model} ${bar.bytes}` }));
   const { parent, namespaces, borrows } = queue;
   return (
@@ -130,6 +131,7 @@ function Content({ queue }: { queue: Queue }): JSX.Element {
           { label: t("column.namespaces"), value: namespaces == null ? <NotKnown /> : namespaces.length ? <Sentence text={namespaces.join(", ")} /> : t("value.none"), wide: true },
         ]} />
       </section>
+      <ChangePanel kind="queue" item={queue} gone={gone} load={() => import("../../changes/queue_form")} />
       <ShortList<Queue> kind="queues" title={t("queue.children")} filters={[`parent=${queue.name}`]}
         columns={queueColumns(false)} nothing={t("queue.no_children")} link={(row) => queueLink(row.id)} />
       <ShortList<Share> kind="shares" title={t("shares.title")} filters={[`queue=${queue.name}`]}
