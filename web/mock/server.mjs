@@ -49,6 +49,7 @@ class Mock {
     this.viewers = new Map(Object.entries(kViewers)); // by token
     this.noSignIn = null; // a Refusal of each sign-in
     this.noUsage = null; // a Refusal of each request of usage
+    this.changes = []; // bodies of requests of changes
     this.noChange = null; // a Refusal of each change
     this.noChangeAnswer = false; // changes are made without an answer
   }
@@ -240,6 +241,7 @@ class Mock {
     const { change: may } = this.sessionAnswer(session).can;
     if (!this.options.changes) throw new Refusal(403, "forbidden", "changes are off; start the console with --allow-changes");
     if (!may) throw new Refusal(403, "forbidden", kOtherToken);
+    this.changes.push(body);
     if (this.noChange) throw this.noChange;
     if (!this.options.cluster) return change(this.world, body);
     return changeCluster(this.world, view, body, { user: session.viewer?.user ?? "ana", viewer: session.viewer });

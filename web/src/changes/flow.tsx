@@ -72,7 +72,9 @@ export function Outcome({ flow, ...props }: OutcomeProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const { step } = flow.state;
   useEffect(() => {
-    if (["planned", "finished", "failed"].includes(step)) box.current?.querySelector<HTMLElement>("[tabindex]")?.focus();
+    if (!["planned", "finished", "failed"].includes(step)) return;
+    box.current?.scrollIntoView({ block: "nearest" });
+    box.current?.querySelector<HTMLElement>("[tabindex]")?.focus({ preventScroll: true });
   }, [step]);
   const cancel = (): void => {
     flow.clear();
@@ -126,7 +128,7 @@ function Plan({ answer, apply, cancel, confirm, isDangerous }: PlanProps): JSX.E
       <ul>{effects.map((text) => <li key={text}><Sentence text={text} /></li>)}</ul>
       {warnings}
       <p class="buttons">
-        <button type="button" class={`button ${isDangerous ? "danger" : "primary"}`} onClick={apply}>{confirm ?? t("change.apply")}</button>
+        <button type="button" class={`button ${isDangerous ? "danger" : "primary"}`} onClick={apply}>{confirm || t("change.apply")}</button>
         <button type="button" class="button quiet" onClick={cancel}>{t("action.cancel")}</button>
       </p>
     </div>

@@ -1,6 +1,6 @@
 // The form of a queue: guarantee and limit by model, weight, borrowing.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Change } from "../core/changes";
 import { t, tOf } from "../core/i18n";
 import {
@@ -17,6 +17,8 @@ export function Form({ item: queue, gone }: { item: Queue; gone: boolean }): JSX
   const values = draft ?? queueValues(queue);
   const known = queueValues(queue).rows.length; // rows of models that the queue names
   const isWrong = hasWrongModel(values.rows) || values.rows.some((row) => kAmountFields.some((field) => isWrongAmount(field, row[field])));
+  const stated = JSON.stringify(queueValues(queue));
+  useEffect(() => setDraft((now) => (now && queueChangeOf(now, queue) ? now : null)), [stated]); // what was changed has arrived
   const write = (part: Partial<QueueValues>): void => setDraft({ ...values, ...part });
   const change = (): Change | null => {
     const to = queueChangeOf(values, queue);
@@ -32,12 +34,12 @@ export function Form({ item: queue, gone }: { item: Queue; gone: boolean }): JSX
             <Amounts key={at} row={row} isNew={at >= known} write={(part) => writeRow(at, part)} />
           ))}
           {hasWrongModel(values.rows) && <p class="field-error" role="alert">{t("change.model_wrong")}</p>}
+          <button type="button" class="button small" onClick={() => write({ rows: [...values.rows, emptyRow("")] })}>{t("change.add_model")}</button>
           <p class="note">{t("change.amounts_hint")}</p>
           <div class="fields">
-            <button type="button" class="button" onClick={() => write({ rows: [...values.rows, emptyRow("")] })}>{t("change.add_model")}</button>
             <label class="field">
               <span>{t("fact.weight")}</span>
-              <input type="number" min={1} max={1_000_000} required value={values.weight} onInput={(event) => write({ weight: event.currentTarget.value })} />
+              <input type="number" min={1} max={1_000_000} value={values.weight} onInput={(event) => write({ weight: event.currentTarget.value })} />
             </label>
             <label class="check">
               <input type="checkbox" checked={values.borrows} onChange={(event) => write({ borrows: event.currentTarget.checked })} />

@@ -1,6 +1,6 @@
 // The forms of changes of a share: resize, priority; of its pod: notice, evict.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Change, isResized, noticeText, resizeOf, shareValues, stepped } from "../core/changes";
 import { t, tOf } from "../core/i18n";
 import { formatBytes, parseBytes } from "../core/units";
@@ -55,6 +55,10 @@ function Resize({ share, flow }: PartProps): JSX.Element {
   const now = shareValues(share);
   const [memory, setMemory] = useState<string | null>(null); // null: as it is now
   const [cores, setCores] = useState<string | null>(null);
+  useEffect(() => { // what was changed has arrived
+    if (memory === now.memory) setMemory(null);
+    if (cores === now.cores) setCores(null);
+  }, [now.memory, now.cores]);
   const values = { memory: memory ?? now.memory, cores: cores ?? now.cores };
   const isWrong = values.memory !== "" && parseBytes(values.memory) === null;
   const change = (): Change | null => {
@@ -73,7 +77,7 @@ function Resize({ share, flow }: PartProps): JSX.Element {
           <input value={values.memory} onInput={(event) => setMemory(event.currentTarget.value)} aria-invalid={isWrong} placeholder="8Gi"
             maxLength={20} aria-describedby="change-now" />
         </label>
-        <div class="segments" role="group" aria-label={t("field.memory")}>
+        <div class="segments" role="group" aria-label={t("change.steps")}>
           {kSteps.map((gibi) => {
             const next = stepped(values.memory, gibi);
             return <button type="button" key={gibi} disabled={next === null} onClick={() => step(next)}>{gibi < 0 ? "−" : "+"}{Math.abs(gibi)} GiB</button>;

@@ -27,9 +27,15 @@ const kTitleId = "change-title";
 const mayChange = (): boolean => session.value?.can.change ?? false;
 
 // Beside the title of the page: leads to the panel.
+function showPanel(): void {
+  const title = document.getElementById(kTitleId);
+  title?.scrollIntoView({ block: "start" });
+  title?.focus({ preventScroll: true });
+}
+
 export function ChangeLink(): JSX.Element | null {
   if (!mayChange()) return null;
-  return <button type="button" class="button small" onClick={() => document.getElementById(kTitleId)?.focus()}>{t("change.what")}</button>;
+  return <button type="button" class="button small" onClick={showPanel}>{t("change.what")}</button>;
 }
 
 export function ChangePanel<T>({ kind, ...props }: ChangePanelProps<T>): JSX.Element | null {
