@@ -153,7 +153,6 @@ export class ClusterWorld {
   // The scheduler carries out what was requested.
   settle() {
     for (const apply of this.requested.splice(0)) apply();
-    for (const share of this.shares.values()) this.move(share);
     this.refresh();
   }
 

@@ -60,15 +60,18 @@ function targetOf(view, target) {
 }
 
 const kPlans = {
-  resize(plan, _, { share }, to) {
+  resize(plan, world, { share }, to) {
     const bytes = to.memory === undefined ? share.limit_bytes : sizeOf(to.memory);
     const free = share.device.memory_total_bytes - share.device.memory_limits_bytes + share.limit_bytes;
     if (bytes !== share.limit_bytes) plan.effects.push(`memory limit of container ${share.container}: ${sizeText(share.limit_bytes)} to ${sizeText(bytes)} on each of 1 device`);
     if (to.cores !== undefined) plan.effects.push(`compute of container ${share.container}: ${share.cores_percent}% to ${to.cores}% of each of 1 device`);
     if (bytes < (share.used_bytes ?? 0)) plan.warnings.push(`less than it uses now (${sizeText(share.used_bytes)}): the agent will refuse it`);
-    if (bytes > free) plan.refused = { code: "NoRoom", message: `device ${share.device.index} of ${share.node} has ${sizeText(free)} for this container` };
+    if (bytes > Math.max(free, share.limit_bytes)) plan.refused = { code: "NoRoom", message: `device ${share.device.index} of ${share.node} has ${sizeText(free)} for this container` };
     plan.isSlow = share.owner === "Job/render";
-    plan.apply = () => Object.assign(share, { limit_bytes: bytes, cores_percent: to.cores ?? share.cores_percent, used_bytes: Math.min(share.used_bytes ?? 0, bytes) });
+    plan.apply = () => {
+      Object.assign(share, { limit_bytes: bytes, cores_percent: to.cores ?? share.cores_percent });
+      world.move(share);
+    };
   },
   priority(plan, _, { share }, { priority }) {
     if (!["high", "normal", "low"].includes(priority)) throw usage(`priority ${priority} is not accepted`, ["high", "normal", "low"]);

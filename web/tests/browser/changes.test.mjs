@@ -34,7 +34,10 @@ beforeEach(() => {
 const shareOf = (owner, at = 0, of = mock) => [...of.world.shares.values()].filter((share) => share.owner === owner && share.state === "running")[at];
 const open = (path, options = {}) => openPage(browser, options.of ?? mock, { path, ...options });
 const panelOf = (page) => page.locator(".panel.change");
-const focused = (page, text) => page.waitForFunction((wanted) => document.activeElement?.textContent.includes(wanted), text, { polling: 100 });
+const focused = (page, text) => page.waitForFunction((wanted) => {
+  const { activeElement: element } = document;
+  return element !== document.body && element?.textContent.includes(wanted);
+}, text, { polling: 100 });
 const fact = (page, label) => page.locator(".fact", { has: page.getByText(label, { exact: true }) }).first();
 
 async function ask(page, what) {
@@ -46,7 +49,8 @@ const apply = (page, name = "Apply") => panelOf(page).getByRole("button", { name
 
 test("story.NotebookFourGiBLess_TakesThreeSteps", async () => {
   const share = shareOf("StatefulSet/notebooks", 2);
-  Object.assign(share, { limit_bytes: 12 * kGiB, used_bytes: 3 * kGiB });
+  Object.assign(share, { limit_bytes: 12 * kGiB, fill: 0.3 });
+  mock.world.move(share);
   const { page, context, faults } = await open("shares?filter=notebooks");
   await page.getByText("Live", { exact: true }).waitFor();
   await page.getByRole("link", { name: share.name, exact: true }).click(); // 1
@@ -337,6 +341,8 @@ test("failures.EachCode_HasItsState", async () => {
 
 test("keys.Change_NeedsNoMouse", async () => {
   const share = shareOf("Deployment/chat", 4);
+  Object.assign(share, { limit_bytes: 12 * kGiB });
+  mock.world.move(share);
   const { page, context, faults } = await open(`shares/${share.id}`);
   await page.getByRole("button", { name: "−1 GiB" }).waitFor();
   await page.getByRole("button", { name: "Change", exact: true }).press("Enter");
@@ -344,10 +350,10 @@ test("keys.Change_NeedsNoMouse", async () => {
   const presses = async (key, times) => {
     for (let count = 0; count < times; count += 1) await page.keyboard.press(key);
   };
-  await presses("Tab", 8); // four kinds of change, the field, −4, −1, +1
-  await focused(page, "+1 GiB");
+  await presses("Tab", 7); // four kinds of change, the field, −4, −1
+  await focused(page, "−1 GiB");
   await page.keyboard.press("Space");
-  await presses("Tab", 3);
+  await presses("Tab", 4);
   await focused(page, "Show effects");
   await page.keyboard.press("Enter");
   await focused(page, "This change would have these effects");
