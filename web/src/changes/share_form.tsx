@@ -85,7 +85,7 @@ function Resize({ share, flow }: PartProps): JSX.Element {
         </div>
         <label class="field">
           <span>{t("field.cores")}</span>
-          <input type="number" min={isCluster() ? 1 : 0} max={100} value={values.cores} onInput={(event) => setCores(event.currentTarget.value)} />
+          <input type="number" min={1} max={100} step="any" value={values.cores} onInput={(event) => setCores(event.currentTarget.value)} />
         </label>
         <AskButton />
       </div>

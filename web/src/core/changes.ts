@@ -28,10 +28,11 @@ interface Sized {
   cores_percent?: Maybe<number>;
 }
 
-// What a share has of each device, as the form's texts. The amounts of the share itself are sums over its devices.
+// What a share has of each device, as the form's texts; "" where it is not known, and of compute where none is set. The
+// amounts of the share itself are sums over its devices.
 export function shareValues(share: Sized & { devices?: Maybe<Sized[]> }): ShareValues {
   const { limit_bytes: bytes, cores_percent: cores } = share.devices?.[0] ?? share;
-  return { memory: bytes == null ? "" : bytesOption(bytes), cores: cores == null ? "" : String(cores) };
+  return { memory: bytes == null ? "" : bytesOption(bytes), cores: cores ? String(cores) : "" };
 }
 
 // What differs, as `to` of a resize; null: nothing. The memory has to be an amount.

@@ -127,6 +127,24 @@ test("resize.ValuesThatAskNothing_AskNothing", async () => {
   await context.close();
 });
 
+test("resize.ComputeNotSet_MemoryChangesAlone", async () => {
+  const { page, context, faults } = await open("");
+  for (const [cores, text] of [[0, ""], [12.5, "12.5"]]) { // such a part of compute is shown, and does not block the form
+    const share = shareOf("Job/finetune-llama");
+    share.cores_percent = cores;
+    mock.world.move(share);
+    await page.goto(`${mock.url}shares/${share.id}`);
+    await page.getByRole("button", { name: "+4 GiB" }).waitFor();
+    assert.equal(await page.getByLabel("Compute, % of a device").inputValue(), text);
+    await page.getByRole("button", { name: "−1 GiB" }).click();
+    await ask(page);
+    await page.getByText("memory limit of container main").waitFor();
+    assert.deepEqual(Object.keys(mock.changes.at(-1).to), ["memory"]);
+  }
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("priority.NotKnown_IsChosen", async () => {
   const share = shareOf("Deployment/chat", 1);
   share.priority = null; // as rows of a cluster are

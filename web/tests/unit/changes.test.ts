@@ -19,6 +19,7 @@ test("shareValues.SeveralDevices_AreOfEachDevice", () => {
   assert.deepEqual(shareValues({ limit_bytes: 16 * kGiB, cores_percent: 60, devices: [device, device] }), { memory: "8Gi", cores: "30" });
   assert.deepEqual(shareValues({ limit_bytes: 4 * kGiB, devices: [] }), { memory: "4Gi", cores: "" });
   assert.deepEqual(shareValues({ limit_bytes: null, devices: null }), { memory: "", cores: "" });
+  assert.equal(shareValues({ cores_percent: 0 }).cores, ""); // no part of compute is set
 });
 
 test("resizeOf.OnlyDifferences_AreSent", () => {
