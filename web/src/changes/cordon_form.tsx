@@ -1,6 +1,6 @@
 // Cordon and uncordon, of a device or a node.
 import type { JSX } from "preact";
-import { cordonsFor } from "../core/changes";
+import { cordonsFor } from "../core/cordons";
 import { tOf } from "../core/i18n";
 import { Outcome, useFlow } from "./flow";
 

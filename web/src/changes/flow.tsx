@@ -1,4 +1,5 @@
-// The two steps of a change: a dry run that says its effects, then the change itself; and what became of it.
+// The two steps of a change: a dry run that says its effects, then the change itself; and what became of it. In one file
+// for all forms, since each file more is a script more.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Change } from "../core/changes";
@@ -159,4 +160,37 @@ function Failed({ failure, applied, again }: { failure: ApiFailure; applied: boo
       {!isFinal(failure) && <p class="buttons"><button type="button" class="button" onClick={again}>{t("action.retry")}</button></p>}
     </>
   );
+}
+
+interface AskFormProps {
+  flow: Flow;
+  isWrong?: boolean; // a field says why
+  change(): Change | null; // null: the values are the present ones
+  children: ComponentChildren;
+}
+
+// A form that asks for effects. Its input clears what was said before.
+export function AskForm({ flow, isWrong, change, children }: AskFormProps): JSX.Element {
+  const [same, setSame] = useState(false);
+  const onSubmit = (event: Event): void => {
+    event.preventDefault();
+    if (isWrong) return;
+    const asked = change();
+    setSame(!asked);
+    if (asked) flow.ask(asked);
+  };
+  const onInput = (): void => {
+    setSame(false);
+    flow.clear();
+  };
+  return (
+    <form onSubmit={onSubmit} onInput={onInput}>
+      {children}
+      {same && <p class="field-error" role="alert">{t("change.same_values")}</p>}
+    </form>
+  );
+}
+
+export function AskButton(): JSX.Element {
+  return <button type="submit" class="button" data-ask>{t("change.dry_run")}</button>;
 }

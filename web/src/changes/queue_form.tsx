@@ -8,8 +8,7 @@ import {
 } from "../core/queue_changes";
 import type { Queue } from "../data/cluster_types";
 import { Name } from "../ui/values";
-import { AskButton, AskForm } from "./ask_form";
-import { Outcome, useFlow } from "./flow";
+import { AskButton, AskForm, Outcome, useFlow } from "./flow";
 
 export function Form({ item: queue, gone }: { item: Queue; gone: boolean }): JSX.Element {
   const [draft, setDraft] = useState<QueueValues | null>(null); // null: as the queue is now

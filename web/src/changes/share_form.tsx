@@ -8,8 +8,7 @@ import { isCluster } from "../data/session";
 import type { Share } from "../data/types";
 import { PrioritySelect } from "../ui/priority_select";
 import { Name } from "../ui/values";
-import { AskButton, AskForm } from "./ask_form";
-import { type Flow, Outcome, useFlow } from "./flow";
+import { AskButton, AskForm, type Flow, Outcome, useFlow } from "./flow";
 
 const kOfShares = ["resize", "priority"] as const;
 const kOfPods = ["notice", "evict"] as const;

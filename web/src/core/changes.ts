@@ -1,4 +1,4 @@
-// What the forms of changes of shares, devices and nodes send: only what differs from what there is now. Pure.
+// What the form of a share sends: only what differs from what the share has now. Pure.
 import { bytesOption, type Maybe, parseBytes } from "./units";
 
 // The body of POST changes, without dry_run.
@@ -49,12 +49,6 @@ export function resizeOf(values: ShareValues, now: ShareValues): Record<string, 
 export function isResized(share: Sized & { devices?: Maybe<Sized[]> }, to: Maybe<Record<string, unknown>>): boolean {
   const now = shareValues(share);
   return (to?.memory === undefined || now.memory === to.memory) && (to?.cores === undefined || now.cores === String(to.cores));
-}
-
-// Which changes a state leaves. A state that says something else may hide a cordon.
-export function cordonsFor(state: string): ("cordon" | "uncordon")[] {
-  if (state === "cordoned") return ["uncordon"];
-  return ["healthy", "ready"].includes(state) ? ["cordon"] : ["cordon", "uncordon"];
 }
 
 // A notice has one line.

@@ -1,7 +1,8 @@
 // What the forms of changes send.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cordonsFor, isResized, noticeText, resizeOf, shareValues, stepped } from "../../src/core/changes";
+import { isResized, noticeText, resizeOf, shareValues, stepped } from "../../src/core/changes";
+import { cordonsFor } from "../../src/core/cordons";
 import { emptyRow, hasWrongModel, isWrongAmount, queueChangeOf, queueValues } from "../../src/core/queue_changes";
 import { scriptOf } from "../../src/core/paths";
 
