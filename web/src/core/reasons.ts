@@ -26,6 +26,7 @@ export interface Explanation {
   asks_for_devices?: Maybe<boolean>;
   bound?: Maybe<boolean>;
   fits?: Maybe<boolean>;
+  never_fits?: Maybe<boolean>; // no node could take it, even without other pods
   node?: Maybe<string>;
   told?: Maybe<string>;
   models_asked?: Maybe<Record<string, string>>;

@@ -75,36 +75,41 @@ function Turn({ device }: { device: Device }): JSX.Element | null {
   );
 }
 
+// A cluster's rows lack what no agent reports; what an agent does not know is null.
+function stated(device: Device, facts: [keyof Device, Fact][]): Fact[] {
+  return facts.filter(([member]) => device[member] !== undefined).map(([, fact]) => fact);
+}
+
 function memoryFacts(device: Device): Fact[] {
-  return [
-    { label: t("fact.total"), value: <Bytes value={device.memory_total_bytes} /> },
-    { label: t("fact.used_driver"), value: <Bytes value={device.memory_used_bytes} />, hint: t("fact.used_driver_hint") },
-    { label: t("fact.limits"), value: <Bytes value={device.memory_limits_bytes} /> },
-    { label: t("fact.guaranteed"), value: <Bytes value={device.memory_guaranteed_bytes} /> },
-    { label: t("fact.swapped"), value: <Bytes value={device.memory_swapped_bytes} /> },
-    { label: t("fact.budget"), value: <Bytes value={device.memory_budget_bytes} /> },
-    { label: t("fact.booked"), value: <Bytes value={device.memory_booked_bytes} /> },
-    { label: t("fact.overcommit"), value: <Permille value={device.overcommit_permille} /> },
-    { label: t("fact.pressure"), value: <Permille value={device.memory_pressure_permille} /> },
-    { label: t("fact.context"), value: <Bytes value={device.context_bytes} />, hint: t("fact.context_hint") },
-  ];
+  return stated(device, [
+    ["memory_total_bytes", { label: t("fact.total"), value: <Bytes value={device.memory_total_bytes} /> }],
+    ["memory_used_bytes", { label: t("fact.used_driver"), value: <Bytes value={device.memory_used_bytes} />, hint: t("fact.used_driver_hint") }],
+    ["memory_limits_bytes", { label: t("fact.limits"), value: <Bytes value={device.memory_limits_bytes} /> }],
+    ["memory_guaranteed_bytes", { label: t("fact.guaranteed"), value: <Bytes value={device.memory_guaranteed_bytes} /> }],
+    ["memory_swapped_bytes", { label: t("fact.swapped"), value: <Bytes value={device.memory_swapped_bytes} /> }],
+    ["memory_budget_bytes", { label: t("fact.budget"), value: <Bytes value={device.memory_budget_bytes} /> }],
+    ["memory_booked_bytes", { label: t("fact.booked"), value: <Bytes value={device.memory_booked_bytes} /> }],
+    ["overcommit_permille", { label: t("fact.overcommit"), value: <Permille value={device.overcommit_permille} /> }],
+    ["memory_pressure_permille", { label: t("fact.pressure"), value: <Permille value={device.memory_pressure_permille} /> }],
+    ["context_bytes", { label: t("fact.context"), value: <Bytes value={device.context_bytes} />, hint: t("fact.context_hint") }],
+  ]);
 }
 
 function deviceFacts(device: Device): Fact[] {
-  const facts: Fact[] = [
-    { label: t("fact.utilisation"), value: <Percent value={device.utilisation_percent} /> },
-    { label: t("fact.requested"), value: <Percent value={device.compute_requested_percent} /> },
-    { label: t("fact.tenants"), value: <Count value={device.tenants} /> },
-    { label: t("fact.checkpointed"), value: <Count value={device.checkpointed_tenants} /> },
-    { label: t("fact.turn_length"), value: <Duration value={device.turn_length_ms} /> },
-    { label: t("fact.swap_predicted"), value: <Duration value={device.swap_predicted_ms} /> },
-    { label: t("fact.swap_actual"), value: <Duration value={device.swap_actual_ms} /> },
-    { label: t("fact.thrash"), value: device.thrash_risk == null ? <NotKnown /> : device.thrash_risk ? t("value.yes") : t("value.no") },
-    { label: t("fact.numa"), value: <Count value={device.numa} /> },
-  ];
+  const facts = stated(device, [
+    ["utilisation_percent", { label: t("fact.utilisation"), value: <Percent value={device.utilisation_percent} /> }],
+    ["compute_requested_percent", { label: t("fact.requested"), value: <Percent value={device.compute_requested_percent} /> }],
+    ["tenants", { label: t("fact.tenants"), value: <Count value={device.tenants} /> }],
+    ["checkpointed_tenants", { label: t("fact.checkpointed"), value: <Count value={device.checkpointed_tenants} /> }],
+    ["turn_length_ms", { label: t("fact.turn_length"), value: <Duration value={device.turn_length_ms} /> }],
+    ["swap_predicted_ms", { label: t("fact.swap_predicted"), value: <Duration value={device.swap_predicted_ms} /> }],
+    ["swap_actual_ms", { label: t("fact.swap_actual"), value: <Duration value={device.swap_actual_ms} /> }],
+    ["thrash_risk", { label: t("fact.thrash"), value: device.thrash_risk == null ? <NotKnown /> : device.thrash_risk ? t("value.yes") : t("value.no") }],
+    ["numa", { label: t("fact.numa"), value: <Count value={device.numa} /> }],
+  ]);
   if (device.kind) facts.push({ label: t("column.kind"), value: <Name text={device.kind} /> });
   if (device.pool) facts.push({ label: t("fact.pool"), value: isCluster() ? <a href={filteredLink("pools", `name=${device.pool}`)}><Name text={device.pool} /></a> : <Name text={device.pool} /> });
-  facts.push({ label: t("fact.pci"), value: device.pci ? <code>{device.pci}</code> : <NotKnown /> });
+  facts.push(...stated(device, [["pci", { label: t("fact.pci"), value: device.pci ? <code>{device.pci}</code> : <NotKnown /> }]]));
   facts.push({ label: t("fact.uuid"), value: <code class="wrap">{device.uuid ?? device.id}</code>, wide: true });
   return facts;
 }

@@ -134,7 +134,7 @@ function Plan({ pods }: { pods: PlannedPod[] }): JSX.Element {
 }
 
 function PlanRow({ pod: { pod, fits, node, devices, ended, why, idle } }: { pod: PlannedPod }): JSX.Element {
-  const [tone, icon, text] = idle ? ["neutral", "info", ""] as const : fits ? ["good", "ok", t("explain.fits")] as const
+  const [tone, icon, text] = idle ? ["neutral", "info", ""] as const : fits && ended?.length ? ["waiting", "warning", t("planner.after_evictions")] as const : fits ? ["good", "ok", t("explain.fits")] as const
     : ["waiting", "warning", t("explain.waits")] as const;
   return (
     <tr>

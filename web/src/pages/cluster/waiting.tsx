@@ -127,7 +127,7 @@ function Verdict({ explanation, row, hold }: { explanation: Explanation; row: Wa
       : hold ? ["waiting", "warning", hold === "gate" ? t("pod.held") : fits ? t("pod.quota_fits") : t("pod.quota")] as const
         : fits ? ["good", "ok", node ? t("pod.fits") : t("explain.fits")] as const
           : fits == null ? ["neutral", "info", t("value.not_known")] as const
-            : row?.kind === "never-fits" ? ["broken", "critical", t("explain.never")] as const
+            : row?.kind === "never-fits" || explanation.never_fits ? ["broken", "critical", t("explain.never")] as const
               : ["waiting", "warning", t("pod.fits_nowhere")] as const;
   const { told, idle, other_scheduler: scheduler, device_class_hazard: hazard, models_asked: models } = explanation;
   const notes: [string, Maybe<string>][] = [
