@@ -32,6 +32,8 @@ const std::vector<std::pair<std::string, std::string>>& routes() {
       {"GET", "usage"},
       {"GET", "usage.csv"},
       {"GET", "usage.focus.csv"},
+      {"GET", "rightsize"},
+      {"GET", "rightsize.csv"},
       {"GET", "stream?topics=shares"},
       {"GET", "about"},
       {"POST", "explain"},
@@ -209,6 +211,7 @@ TEST_F(ConsoleServer, BadWords_400WithJson) {
        {std::string("shares?page=2"), std::string("shares?%ff=1"), std::string("series?%ff=1"),
         std::string("shares?sort=%ff"), "shares?" + std::string(62, 'a') + "%E2%82%AC=1",
         std::string("usage?x=1"), std::string("usage.csv?x=1"), std::string("usage.focus.csv?x=1"),
+        std::string("rightsize?days=0"), std::string("rightsize.csv?namespace=a"),
         std::string("stream?topics=%ff"), std::string("stream"),
         std::string("stream?topics=shares,shares"), std::string("shares?after=%00"),
         std::string("series?of=device:a&what=%ff")}) {
@@ -379,6 +382,23 @@ TEST_F(ConsoleServer, FocusCsv_TableWithPrices) {
   EXPECT_THAT(reply.field("Content-Disposition"), HasSubstr("divvy-focus.csv"));
   EXPECT_THAT(reply.body, testing::StartsWith("BilledCost,"));
   EXPECT_EQ(get(session, "usage.focus.csv?by=team").status, 400u);
+}
+
+TEST_F(ConsoleServer, RightSize_SharesByName) {
+  start();
+  const Session session = opened();
+  const bj::object report = get(session, "rightsize?days=1").json();
+  EXPECT_EQ(report.at("days"), 1);
+  ASSERT_EQ(report.at("items").as_array().size(), 2u);
+  const bj::value& item = report.at("items").at(0);
+  EXPECT_EQ(item.at("key"), "serve");
+  EXPECT_EQ(item.at("state"), "too-early");
+  EXPECT_EQ(item.at("peak_bytes").to_number<std::uint64_t>(), std::uint64_t{1} << 30);
+  const Reply csv = get(session, "rightsize.csv");
+  EXPECT_EQ(csv.status, 200u);
+  EXPECT_THAT(csv.field("Content-Type"), HasSubstr("text/csv"));
+  EXPECT_THAT(csv.field("Content-Disposition"), HasSubstr("divvy-rightsize.csv"));
+  EXPECT_THAT(csv.body, HasSubstr("\r\n\"serve\","));
 }
 
 }  // namespace

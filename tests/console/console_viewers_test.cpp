@@ -307,6 +307,18 @@ TEST_F(ConsoleViewers, Usage_OwnSharesOnly) {
   }
 }
 
+TEST_F(ConsoleViewers, RightSize_OwnWorkloadsOnly) {
+  ClusterReading cluster = sampleCluster();
+  cluster.pods[1].state = ClusterPodState::kRunning;  // train-0
+  cluster_->set(cluster);
+  startViewers();
+  const Session admin = signedIn("admin-token"), lab = signedIn("lab-token");
+  EXPECT_THAT(get(lab, "rightsize").body, HasSubstr("lab/Deployment/serve/main"));
+  for (const char* target : {"rightsize", "rightsize.csv", "rightsize?namespace=ml"}) {
+    EXPECT_THAT(get(admin, target).body, HasSubstr("ml/Pod/train-0/main")) << target;
+    EXPECT_THAT(get(lab, target).body, Not(testing::ContainsRegex("train|ml/|gpu-"))) << target;
+  }
+}
 // ---- while a session lasts ----
 
 class ViewersReviewed : public ConsoleViewers {

@@ -99,7 +99,7 @@ SUBFOLDERS = {
         "live": {"view", "rows"},
         "recording": {"view", "rows"},
         "reading": {"recording", "view", "viewers", "rows"},
-        "reports": set(),
+        "reports": {"rows"},
         "api": {"lists", "live", "recording", "reports", "rows", "sessions", "view", "viewers"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { change, explain, page, Refusal, series } from "./answers.mjs";
 import { ClusterWorld } from "./cluster.mjs";
 import { changeCluster } from "./cluster_changes.mjs";
+import { rightSize, rightSizeCsv } from "./right_size.mjs";
 import { usage, usageCsv } from "./usage.mjs";
 import { kViewers, seenBy, seenExplanation, wholeScope } from "./viewers.mjs";
 import { World } from "./world.mjs";
@@ -52,6 +53,7 @@ class Mock {
     this.changes = []; // bodies of requests of changes
     this.noChange = null; // a Refusal of each change
     this.noChangeAnswer = false; // changes are made without an answer
+    this.noRightSize = null; // a Refusal of each request of advice
   }
 
   async start() {
@@ -184,9 +186,10 @@ class Mock {
       return void response.writeHead(204).end();
     }
     if (path === "stream") return this.stream(query, response, session);
-    if (path === "usage.csv") {
-      response.writeHead(200, { "Content-Type": "text/csv; charset=utf-8", "Content-Disposition": 'attachment; filename="usage.csv"' });
-      return void response.end(usageCsv(this.read("usage", query, body, session)));
+    if (["usage.csv", "rightsize.csv"].includes(path)) {
+      const report = this.read(path.slice(0, -4), query, body, session);
+      response.writeHead(200, { "Content-Type": "text/csv; charset=utf-8", "Content-Disposition": `attachment; filename="${path}"` });
+      return void response.end(path === "usage.csv" ? usageCsv(report) : rightSizeCsv(report));
     }
     const before = path === "changes" && new Set(this.world.shares.keys());
     const answer = this.read(path, query, body, session);
@@ -226,6 +229,9 @@ class Mock {
       case "usage":
         if (this.noUsage) throw this.noUsage;
         return { ...head, ...usage(world, query, { ...this.options, sees: scope.everything }, Date.now()) };
+      case "rightsize":
+        if (this.noRightSize) throw this.noRightSize;
+        return { ...head, ...rightSize(world, query, this.options, Date.now()) };
       case "explain":
         return explain(this.world, body);
       case "changes":

@@ -16,7 +16,12 @@ import { Shell } from "./ui/shell";
 import { Failure, Loading } from "./ui/states";
 import { startTheme } from "./ui/theme";
 
-const kScripts = { common: () => import("./pages/pages"), cluster: () => import("./pages/cluster/pages"), usage: () => import("./pages/usage") };
+const kScripts = {
+  common: () => import("./pages/pages"),
+  cluster: () => import("./pages/cluster/pages"),
+  usage: () => import("./pages/usage"),
+  rightsize: () => import("./pages/right_size"),
+};
 type Script = keyof typeof kScripts;
 const scripts: { [name in Script]?: { OtherPage(): JSX.Element } } = {};
 

@@ -222,7 +222,9 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
   const std::pair<const char*, HistoryAnswer> reports[] = {{"series", &seriesAnswer},
                                                            {"usage", &usageAnswer},
                                                            {"usage.csv", &usageCsv},
-                                                           {"usage.focus.csv", &usageFocusCsv}};
+                                                           {"usage.focus.csv", &usageFocusCsv},
+                                                           {"rightsize", &rightSizeAnswer},
+                                                           {"rightsize.csv", &rightSizeCsv}};
   for (const auto& [path, answer] : reports)
     out.push_back({"GET", api + path, 0, [this, answer = answer](http::Query query) {
                      return report(std::move(query), answer);

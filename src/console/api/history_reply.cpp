@@ -8,6 +8,7 @@
 #include "api/history_queries.h"
 #include "api/reply.h"
 #include "reports/focus_csv.h"
+#include "reports/right_size_report.h"
 #include "reports/usage_report.h"
 #include "viewers/viewer_filter.h"
 
@@ -39,11 +40,21 @@ Result<UsageReport> usageOf(const HistoryPart& part, const http::Query& query) {
   return UsageReport::read(part.history, *asked, part.prices, shareFilterOf(part.scope));
 }
 
-http::Answer csvAnswer(std::string text, const std::string& file) {
+// The viewer's own rows name the workloads: no other is looked up.
+Result<RightSizeReport> rightSizeOf(const HistoryPart& part, const http::Query& query) {
+  const Result<RightSizeQuery> asked = readRightSizeQuery(query, part.of_cluster);
+  if (!asked) return asked.error();
+  return RightSizeReport::read(part.history, *asked, part.prices,
+                               runningWorkloads(part.view->shares, part.view->devices,
+                                                part.of_cluster, asked->namespace_name),
+                               nowMs());
+}
+
+http::Answer csvAnswer(std::string body, const char* file) {
   http::Answer answer;
-  answer.body = std::move(text);
+  answer.body = std::move(body);
   answer.type = "text/csv; charset=utf-8";
-  answer.fields.set("Content-Disposition", "attachment; filename=\"" + file + '"');
+  answer.fields.set("Content-Disposition", "attachment; filename=\"" + std::string(file) + "\"");
   answer.fields.set("Cache-Control", "no-store");
   return answer;
 }
@@ -89,6 +100,17 @@ http::Answer usageFocusCsv(const HistoryPart& part, const http::Query& query) {
   return report ? csvAnswer(focusCsv(report->focusRows(), part.place, part.prices.currency),
                             "divvy-focus.csv")
                 : errorAnswer(report.error());
+}
+
+http::Answer rightSizeAnswer(const HistoryPart& part, const http::Query& query) {
+  const Result<RightSizeReport> report = rightSizeOf(part, query);
+  return report ? jsonAnswer(report->json()) : errorAnswer(report.error());
+}
+
+http::Answer rightSizeCsv(const HistoryPart& part, const http::Query& query) {
+  const Result<RightSizeReport> report = rightSizeOf(part, query);
+  if (!report) return errorAnswer(report.error());
+  return csvAnswer(report->csv(), "divvy-rightsize.csv");
 }
 
 }  // namespace divvy::console

@@ -33,5 +33,9 @@ http::Answer usageAnswer(const HistoryPart& part, const http::Query& query);
 http::Answer usageCsv(const HistoryPart& part, const http::Query& query);
 // GET /usage.focus.csv: the same by share and day, with the columns of FOCUS. 400: no prices.
 http::Answer usageFocusCsv(const HistoryPart& part, const http::Query& query);
+// GET /rightsize and /rightsize.csv: advice for the workloads of the viewer's shares. They take up
+// to 20 s.
+http::Answer rightSizeAnswer(const HistoryPart& part, const http::Query& query);
+http::Answer rightSizeCsv(const HistoryPart& part, const http::Query& query);
 
 }  // namespace divvy::console

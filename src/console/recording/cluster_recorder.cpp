@@ -7,6 +7,7 @@
 
 #include "history/counter.h"
 #include "rows/cluster_rows.h"
+#include "rows/workload_key.h"
 
 namespace divvy::console {
 namespace {
@@ -31,6 +32,18 @@ std::string textOf(const ListRow& row, const char* member) {
 std::uint64_t numberOf(const boost::json::value& part, const char* member) {
   const boost::json::value& value = part.at(member);
   return value.is_null() ? 0 : static_cast<std::uint64_t>(value.to_number<double>());
+}
+
+std::optional<std::int64_t> knownOf(const boost::json::value& part, const char* member) {
+  if (part.at(member).is_null()) return std::nullopt;
+  return static_cast<std::int64_t>(numberOf(part, member));
+}
+
+// An agent that does not tell the place of memory tells its amount.
+std::optional<std::int64_t> memoryOf(const boost::json::value& part) {
+  const auto resident = knownOf(part, "resident_bytes"), swapped = knownOf(part, "swapped_bytes");
+  if (!resident || !swapped) return knownOf(part, "used_bytes");
+  return amount(static_cast<std::uint64_t>(*resident) + static_cast<std::uint64_t>(*swapped));
 }
 
 history::ObjectRecord objectOf(const ListRow& share, history::Instant now) {
@@ -132,6 +145,18 @@ void ClusterRecorder::recordShares(const ConsoleView& view, history::Instant now
   std::erase_if(recorded_, [&](const auto& entry) { return !view.shares.contains(entry.first); });
 }
 
+void ClusterRecorder::recordWorkloads(const ConsoleView& view, history::Instant now) {
+  WorkloadUses uses;
+  for (const auto& [id, share] : view.shares) {
+    if (textOf(*share, "state") != "running") continue;
+    WorkloadUse& use = uses[clusterWorkloadKey(*share)];
+    ++use.shares;
+    for (const boost::json::value& part : share->at("devices").get_array())
+      use.addPart(memoryOf(part), knownOf(part, "usage_permille"));
+  }
+  workloads_.record(uses, now);
+}
+
 void ClusterRecorder::record(const ClusterReading& reading, const ConsoleView& view,
                              history::Instant now) {
   const bool complete =
@@ -142,6 +167,7 @@ void ClusterRecorder::record(const ClusterReading& reading, const ConsoleView& v
     return;
   }
   recordSeries(reading, view, now);
+  recordWorkloads(view, now);
   // A longer interval has a gap in it.
   if (last_ != history::Instant{} && now > last_ &&
       now - last_ <= history::CounterReadings::kMaxGap) {

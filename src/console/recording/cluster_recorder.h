@@ -8,6 +8,7 @@
 
 #include "console/cluster_source.h"
 #include "history/store.h"
+#include "recording/workload_recorder.h"
 #include "view/console_view.h"
 
 namespace divvy::console {
@@ -30,8 +31,10 @@ class ClusterRecorder {
   void recordSeries(const ClusterReading& reading, const ConsoleView& view, history::Instant now);
   void recordDevices(const ClusterReading& reading, history::Instant now);
   void recordShares(const ConsoleView& view, history::Instant now);
+  void recordWorkloads(const ConsoleView& view, history::Instant now);
 
   history::Store& store_;
+  WorkloadRecorder workloads_{store_};
   std::map<history::SeriesKey, history::SeriesId> ids_;
   history::Instant last_{};  // reading before
   // Share, and device: when the store was told its name.

@@ -6,6 +6,7 @@
 
 #include "history/counter.h"
 #include "rows/rows.h"
+#include "rows/workload_key.h"
 
 namespace divvy::console {
 namespace {
@@ -135,6 +136,24 @@ void Recorder::recordShares(const agent::Snapshot& node, Samples& samples) {
   }
 }
 
+void Recorder::recordWorkloads(const std::vector<NodeReading>& readings, history::Instant now) {
+  WorkloadUses uses;
+  for (const NodeReading& reading : readings) {
+    if (!reading.snapshot) continue;
+    for (const agent::TenantView& tenant : reading.snapshot->tenants) {
+      if (tenant.state != "running") continue;
+      WorkloadUse& use = uses[localWorkloadKey(tenant.name, tenant.id)];
+      ++use.shares;
+      for (const agent::ShareView& share : tenant.shares) {
+        const bool busy_known = share.got_permille >= 0 || share.utilisation >= 0;
+        use.addPart(amount(std::max(share.used, share.resident + share.swapped)),
+                    busy_known ? std::optional(usedPermilleOf(share)) : std::nullopt);
+      }
+    }
+  }
+  workloads_.record(uses, now);
+}
+
 void Recorder::recordOverview(const std::vector<NodeReading>& readings, Samples& samples) {
   std::int64_t used = 0, limits = 0, tenants = 0, waiting = 0, utilisation = 0, known = 0;
   for (const NodeReading& reading : readings) {
@@ -252,6 +271,7 @@ void Recorder::record(const std::vector<NodeReading>& readings, history::Instant
     recordEvents(reading);
   }
   recordOverview(readings, samples);
+  recordWorkloads(readings, now);
   store_.append(now, samples);
   forgetOld(now);
 }

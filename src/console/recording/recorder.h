@@ -8,6 +8,7 @@
 
 #include "console/node_source.h"
 #include "history/store.h"
+#include "recording/workload_recorder.h"
 
 namespace divvy::console {
 
@@ -39,6 +40,7 @@ class Recorder {
            std::int64_t value);
   void recordDevices(const agent::Snapshot& node, Samples& samples);
   void recordShares(const agent::Snapshot& node, Samples& samples);
+  void recordWorkloads(const std::vector<NodeReading>& readings, history::Instant now);
   void recordOverview(const std::vector<NodeReading>& readings, Samples& samples);
   void recordUsage(const agent::Snapshot& node, history::Instant now);
   void recordEvents(const NodeReading& reading);
@@ -46,6 +48,7 @@ class Recorder {
   void forgetOld(history::Instant now);
 
   history::Store& store_;
+  WorkloadRecorder workloads_{store_};
   std::map<history::SeriesKey, history::SeriesId> ids_;
   std::map<std::string, LastReading> last_;                // by share
   history::Instant kept_until_ = history::Instant::min();  // earlier events are in the store

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/model_name.h"
+#include "reports/price_lookup.h"
 
 namespace divvy::console {
 namespace {
@@ -58,11 +58,7 @@ std::string UsageSums::groupOf(const history::UsageRow& row) const {
 MicroUnits UsageSums::priceOf(const std::string& device, std::int64_t hour) {
   if (prices_.currency.empty()) return 0;
   const std::string model = modelOf(device);
-  const DevicePrice* best = nullptr;
-  for (const DevicePrice& one : prices_.prices) {
-    const bool valid = one.from_ms <= hour * kHourMs && namesModel(one.model, model);
-    if (valid && (best == nullptr || one.from_ms > best->from_ms)) best = &one;
-  }
+  const DevicePrice* best = priceAt(prices_, model, hour * kHourMs);
   if (best == nullptr) unpriced_.insert(model);
   return best == nullptr ? 0 : best->per_hour_micro;
 }

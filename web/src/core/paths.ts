@@ -3,7 +3,7 @@
 export type PageName =
   | "overview" | "devices" | "device" | "shares" | "share" | "waiting" | "planner" | "events" | "about"
   | "nodes" | "node" | "waiting-pod" | "workloads" | "workload" | "queues" | "queue" | "pools" | "teams" | "models"
-  | "usage" | "login" | "unknown";
+  | "usage" | "rightsize" | "login" | "unknown";
 
 // Pages that look different in a cluster, or that only a cluster has: on one machine those addresses name no page.
 const kClusterPages: readonly PageName[] = [
@@ -11,8 +11,8 @@ const kClusterPages: readonly PageName[] = [
 ];
 
 // The script that has a page.
-export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" | "usage" =>
-  (page === "usage" ? page : isCluster && kClusterPages.includes(page) ? "cluster" : "common");
+export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" | "usage" | "rightsize" =>
+  (page === "usage" || page === "rightsize" ? page : isCluster && kClusterPages.includes(page) ? "cluster" : "common");
 
 export interface Place {
   page: PageName;
@@ -22,7 +22,7 @@ export interface Place {
 const kPages: Record<string, PageName> = {
   "": "overview", devices: "devices", shares: "shares", waiting: "waiting", planner: "planner",
   events: "events", about: "about", login: "login", nodes: "nodes", workloads: "workloads", queues: "queues",
-  pools: "pools", teams: "teams", models: "models", usage: "usage",
+  pools: "pools", teams: "teams", models: "models", usage: "usage", rightsize: "rightsize",
 };
 const kItems: Record<string, PageName> = {
   devices: "device", shares: "share", nodes: "node", workloads: "workload", queues: "queue", waiting: "waiting-pod",

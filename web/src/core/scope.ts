@@ -21,6 +21,7 @@ export const kRights: Record<Collection, string> = {
 const kSources: Record<string, Collection> = {
   nodes: "nodes", devices: "nodes", pools: "nodes", queues: "queues", events: "events",
   shares: "pods", waiting: "pods", workloads: "pods", teams: "pods", models: "pods", usage: "pods",
+  rightsize: "pods",
 };
 
 const mayList = (scope: Scope, collection: Collection): boolean =>

@@ -39,9 +39,14 @@ export function usageRows(items: readonly UsageItem[], sort: string, words: read
   const rows = items.map((item): UsageRow => ({
     ...item, id: item.key, name: item.name || item.key, used_percent: ratioPercent(item.device_hours, item.allocated_device_hours),
   })).filter((row) => wanted.every((word) => `${row.name} ${row.key}`.toLowerCase().includes(word)));
-  const field = sort.replace(/^-/, "") as keyof UsageRow;
+  return sortedRows(rows, sort);
+}
+
+// Sorts the rows by "field" or "-field", which is a text or a number of them. What is not known comes last.
+export function sortedRows<T>(rows: T[], sort: string): T[] {
+  const field = sort.replace(/^-/, "") as keyof T;
   const sign = sort === field ? 1 : -1;
-  return field ? rows.sort((a, b) => compare(a[field], b[field], sign)) : rows;
+  return field ? rows.sort((a, b) => compare(a[field] as Maybe<string | number>, b[field] as Maybe<string | number>, sign)) : rows;
 }
 
 function compare(a: Maybe<string | number>, b: Maybe<string | number>, sign: number): number {

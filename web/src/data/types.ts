@@ -263,6 +263,37 @@ export interface UsageAnswer {
   unpriced_models: string[];
 }
 
+export interface RightSizeItem {
+  key: string;
+  namespace: string; // "" on one machine, as are owner and container
+  owner: string;
+  container: string;
+  team: string;
+  queue: string;
+  shares: number;
+  seen_hours: number;
+  seen_days: number;
+  limit_bytes: number;
+  peak_bytes?: Maybe<number>;
+  advised_bytes?: Maybe<number>;
+  saving_bytes?: Maybe<number>;
+  cores_percent?: Maybe<number>;
+  busy_percent?: Maybe<number>;
+  advised_cores?: Maybe<number>;
+  idle_ms?: Maybe<number>;
+  state: string; // "advice", "fits", "too-early", "reserves", "unknown"
+  idle_micro_per_day?: Maybe<number>;
+}
+
+export interface RightSizeAnswer {
+  days: number;
+  from_ms: number;
+  to_ms: number;
+  currency: Maybe<string>;
+  items: RightSizeItem[];
+  total: { saving_bytes: number; saving_devices: number; idle_micro_per_day?: Maybe<number> };
+}
+
 export interface ExplainRequest {
   memory?: string;
   cores?: number;

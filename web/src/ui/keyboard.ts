@@ -10,7 +10,7 @@ export interface PageKeys {
 }
 
 const kPageKeys: Record<string, string> = {
-  o: "", d: "devices", s: "shares", w: "waiting", u: "usage", p: "planner", e: "events", a: "about",
+  o: "", d: "devices", s: "shares", w: "waiting", u: "usage", r: "rightsize", p: "planner", e: "events", a: "about",
 };
 const kClusterKeys: Record<string, string> = {
   n: "nodes", k: "workloads", q: "queues", l: "pools", t: "teams", m: "models",

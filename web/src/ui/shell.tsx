@@ -35,11 +35,12 @@ const kItems: NavItem[] = [
   { page: "teams", title: "teams.title" },
   { page: "models", title: "models.title" },
   { page: "usage", title: "usage.title" },
+  { page: "rightsize", title: "rightsize.title" },
   { page: "planner", title: "planner.title" },
   { page: "events", title: "events.title" },
   { page: "about", title: "about.title" },
 ];
-const kLocalPages: readonly PageName[] = ["overview", "devices", "shares", "waiting", "usage", "planner", "events", "about"];
+const kLocalPages: readonly PageName[] = ["overview", "devices", "shares", "waiting", "usage", "rightsize", "planner", "events", "about"];
 
 function navItems(): NavItem[] {
   return isCluster() ? kItems : kLocalPages.flatMap((page) => kItems.filter((item) => item.page === page));

@@ -79,6 +79,7 @@ const kTones: Record<string, Tone> = {
   "waits-for-quota": "waiting", "never-fits": "broken", unreachable: "broken", "never-reached": "waiting", info: "neutral",
   ready: "good", "not-ready": "broken", unreadable: "broken", cordoned: "idle", pending: "waiting", ending: "idle",
   held: "waiting", unscheduled: "waiting", "in-force": "good", fault: "broken",
+  advice: "waiting", fits: "good", "too-early": "idle",
 };
 const kSigns: Record<Tone, IconName> = {
   good: "ok", neutral: "info", waiting: "warning", broken: "critical", idle: "info",
