@@ -196,6 +196,6 @@ test("local.ClusterPages_AreNoPages", async (t) => {
   t.after(() => local.stop());
   const { page, context } = await openPage(browser, local, { path: "queues" });
   await page.getByRole("heading", { level: 1, name: "No such page" }).waitFor();
-  assert.equal(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").count(), 8);
+  assert.equal(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").count(), 9);
   await context.close();
 });
