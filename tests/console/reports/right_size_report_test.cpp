@@ -6,7 +6,6 @@
 #include <boost/json.hpp>
 
 #include "recorded_history.h"
-#include "recording/workload_recorder.h"
 #include "sample_cluster.h"
 #include "sample_node.h"
 #include "view/agent_view.h"
@@ -166,28 +165,6 @@ TEST_F(RightSizeReportTest, TooManyWorkloads_RefusedWithAdvice) {
   EXPECT_THAT(report.error().message(), HasSubstr("namespace=NS"));
   many.erase(many.begin());
   EXPECT_TRUE(RightSizeReport::read(store_, {}, {}, many, now_ms_));
-}
-
-// TEMPORARY
-TEST_F(RightSizeReportTest, Temporary_Time) {
-  RunningWorkloads many;
-  WorkloadUses uses;
-  for (std::size_t at = 0; at < RightSizeReport::kMaxItems; ++at) {
-    many["lab/Deployment/w" + std::to_string(at) + "/main"];
-    uses["lab/Deployment/w" + std::to_string(at) + "/main"] = {1, 1000 + long(at), 300};
-  }
-  WorkloadRecorder workloads(store_);
-  for (int at = 0; at < 14 * 24; ++at, now_ms_ += 3'600'000) {
-    workloads.record(uses, history::Instant(history::Span(now_ms_)));
-    if (at % 10 == 0) { ASSERT_TRUE(store_.flush()); }
-  }
-  ASSERT_TRUE(store_.flush());
-  const auto start = std::chrono::steady_clock::now();
-  const auto report = RightSizeReport::read(store_, {}, {}, many, now_ms_);
-  EXPECT_TRUE(report);
-  std::printf("TIME %ld ms, file %lu MiB, series %zu\n", long((std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(1)), (unsigned long)(store_.status().size.count >> 20), store_.status().series);
-  EXPECT_EQ(report->json().at("items").as_array().size(), many.size());
-  std::printf("%s\n", boost::json::serialize(report->json().at("items").at(5)).c_str());
 }
 
 TEST(RunningWorkloadsTest, Cluster_OneForEachContainer) {

@@ -107,8 +107,8 @@ struct ShareUseKey {
 // The agents that are asked for use.
 struct ClusterAgents {
   std::size_t known = 0, answering = 0;
+  std::string failure;      // of one that does not answer; empty: all do
   std::size_t unasked = 0;  // not asked yet: sums of use would have a part only
-  std::string failure;  // of one that does not answer; empty: all do
 };
 
 // The cluster at one instant.
