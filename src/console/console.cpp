@@ -44,6 +44,17 @@ Result<void> checkAddress(const std::string& host) {
   return Error{ErrorCode::kUsage, "--listen " + host + ": accepted is an IP address"};
 }
 
+// The proxies that name viewers. A wide range has addresses that are of none.
+Result<http::TrustedProxies> namingProxies(const std::vector<std::string>& ranges) {
+  Result<http::TrustedProxies> proxies = http::TrustedProxies::parse(ranges);
+  if (!proxies) return Error(proxies.error()).context("--trust-headers-from");
+  if (proxies->hasWideRange())
+    return Error{ErrorCode::kUsage,
+                 "--trust-headers-from: a range wider than /8 trusts nearly every address, and "
+                 "each could name any viewer; accepted: addresses of the proxy, as 10.0.0.7"};
+  return proxies;
+}
+
 http::Fields securityFields() {
   return {{"Content-Security-Policy",
            "default-src 'self'; img-src 'self' data:; "
@@ -97,7 +108,7 @@ class Console::Impl {
         show_link_(std::move(show_link)),
         api_(executor_,
              {options_, history_, sources_.agents.get(), sources_.cluster.get(),
-              sources_.reviews.get(), scopes_, pools_.blocking, pools_.reports},
+              sources_.reviews.get(), scopes_, pools_.blocking, pools_.reports, sources_.naming},
              [this] { show_link_(link()); }),
         poller_(executor_, viewSource()) {}
 
@@ -121,7 +132,10 @@ class Console::Impl {
     listen.certificate_file = options_.certificate_file;
     listen.key_file = options_.key_file;
     listen.parse_parameters = true;
-    Result<http::TrustedProxies> proxies = http::TrustedProxies::parse(options_.trusted_proxies);
+    std::vector<std::string> trusted = options_.trusted_proxies;
+    trusted.insert(trusted.end(), options_.trust_headers_from.begin(),
+                   options_.trust_headers_from.end());
+    Result<http::TrustedProxies> proxies = http::TrustedProxies::parse(trusted);
     if (!proxies) return Error(proxies.error()).context("--trusted-proxies");
     listen.proxies = std::move(*proxies);
     listen.fields = securityFields();
@@ -222,6 +236,9 @@ Result<std::unique_ptr<Console>> Console::make(asio::any_io_executor executor,
   const Result<void> address =
       sources.reviews == nullptr ? checkLoopback(options.host) : checkAddress(options.host);
   if (!address) return address.error();
+  Result<http::TrustedProxies> naming = namingProxies(options.trust_headers_from);
+  if (!naming) return naming.error();
+  sources.naming = std::move(*naming);
   history::StoreOptions kept;
   kept.path = options.history_file;
   Result<history::Store> store = history::Store::open(std::move(kept));
@@ -237,7 +254,7 @@ Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<NodeSource> source,
                                                 WhySlow why_slow, ShowLink show_link) {
-  return make(std::move(executor), options, {std::move(source), why_slow, nullptr, nullptr},
+  return make(std::move(executor), options, {std::move(source), why_slow, nullptr, nullptr, {}},
               std::move(show_link));
 }
 
@@ -245,7 +262,7 @@ Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<ClusterSource> source,
                                                 ShowLink show_link) {
-  return make(std::move(executor), options, {nullptr, nullptr, std::move(source), nullptr},
+  return make(std::move(executor), options, {nullptr, nullptr, std::move(source), nullptr, {}},
               std::move(show_link));
 }
 
@@ -254,7 +271,7 @@ Result<std::unique_ptr<Console>> Console::start(asio::any_io_executor executor,
                                                 std::unique_ptr<ClusterSource> source,
                                                 std::unique_ptr<ViewerReviews> reviews) {
   return make(std::move(executor), options,
-              {nullptr, nullptr, std::move(source), std::move(reviews)}, nullptr);
+              {nullptr, nullptr, std::move(source), std::move(reviews), {}}, nullptr);
 }
 
 Console::Console(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

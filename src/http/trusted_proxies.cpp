@@ -73,12 +73,24 @@ Result<TrustedProxies> TrustedProxies::parse(const std::vector<std::string>& ran
   return proxies;
 }
 
+bool TrustedProxies::Range::holds(const Bytes& address) const {
+  const std::size_t whole = bits / 8;
+  if (std::memcmp(first.data(), address.data(), whole) != 0) return false;
+  const unsigned rest = bits % 8;
+  return rest == 0 || (first[whole] ^ address[whole]) >> (8 - rest) == 0;
+}
+
 bool TrustedProxies::holds(const Bytes& address) const {
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const Range& range) { return range.holds(address); });
+}
+
+bool TrustedProxies::hasWideRange() const {
+  constexpr unsigned widest = 8;
+  constexpr Bytes mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
-    const std::size_t whole = range.bits / 8;
-    if (std::memcmp(range.first.data(), address.data(), whole) != 0) return false;
-    const unsigned rest = range.bits % 8;
-    return rest == 0 || (range.first[whole] ^ address[whole]) >> (8 - rest) == 0;
+    const bool of_four = Range{range.first, std::min(range.bits, kMapped)}.holds(mapped);
+    return range.bits < widest || (of_four && range.bits < kMapped + widest);
   });
 }
 

@@ -39,6 +39,11 @@ void makeFolder(const std::string& file) {
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
 }
 
+const char* loginOf(const ConsoleOptions& options) {
+  if (!options.trust_headers_from.empty()) return "headers";
+  return options.token_login ? "token" : "link";
+}
+
 console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std::string& history,
                                        console::PriceTable prices) {
   console::ConsoleOptions result;
@@ -62,8 +67,9 @@ console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std:
   result.certificate_file = options.certificate_file;
   result.key_file = options.key_file;
   result.trusted_proxies = options.trusted_proxies;
+  result.trust_headers_from = options.trust_headers_from;
   result.configuration.emplace_back("team-label", options.team_label);
-  result.configuration.emplace_back("login", options.token_login ? "token" : "link");
+  result.configuration.emplace_back("login", loginOf(options));
   result.configuration.emplace_back("tls", options.certificate_file.empty() ? "no" : "yes");
   return result;
 }
@@ -121,16 +127,17 @@ Served serveCluster(const ConsoleOptions& options, console::PriceTable prices,
   shown.place = options.name.empty() ? name : options.name;
   auto source = std::make_unique<ConsoleCluster>(*options.cluster, std::move(*watch),
                                                  !options.agent_namespace.empty());
-  if (!options.token_login)
+  const bool named = !options.trust_headers_from.empty();
+  if (!named && !options.token_login)
     return console::Console::start(loop.get_executor(), shown, std::move(source), linkPrinter());
   Served served =
       console::Console::start(loop.get_executor(), shown, std::move(source),
                               std::make_unique<ClusterViewerReviews>(options.cluster->connection));
   if (!served) return served;
-  std::printf(
-      "The console serves %s; viewers sign in with a Kubernetes token (kubectl create token NAME "
-      "--audience divvy-console)\n",
-      (*served)->address().c_str());
+  std::printf("The console serves %s; viewers sign in %s\n", (*served)->address().c_str(),
+              named ? "at the proxies of --trust-headers-from"
+                    : "with a Kubernetes token (kubectl create token NAME --audience "
+                      "divvy-console)");
   std::fflush(stdout);
   return served;
 }

@@ -145,6 +145,7 @@ struct ConsoleOptions {
   bool token_login = false;  // viewers sign in with tokens of the API server, not with a link
   std::string certificate_file, key_file;  // PEM; both empty: no TLS
   std::vector<std::string> trusted_proxies;
+  std::vector<std::string> trust_headers_from;  // not empty: proxies that name the viewers
   std::string name;  // on the page; empty: the context's, or the server's
 };
 

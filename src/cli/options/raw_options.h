@@ -44,7 +44,7 @@ struct SchedulerText {
 // For `divvy console`.
 struct ConsoleText {
   std::string listen, base_path, history, team_label, agents, login, certificate, key, name, prices,
-      proxies;
+      proxies, naming;
   bool local = false, allow_changes = false;
 };
 

@@ -11,14 +11,19 @@ void Grammar::addConsole() {
   addSwitch(console, "of a cluster, with the rights of the kubeconfig's user");
   console
       ->add_option("--listen", text.listen,
-                   "address to serve, loopback without --login token; port 0: any free one "
+                   "address to serve, loopback with --login link; port 0: any free one "
                    "[127.0.0.1:9400]")
       ->type_name("HOST:PORT");
   console
       ->add_option("--login", text.login,
-                   "how a session is opened: by a printed link, or by each viewer's Kubernetes "
-                   "token [link]")
-      ->type_name("link|token");
+                   "how a session is opened: by a printed link, by each viewer's Kubernetes token, "
+                   "or by a proxy's header fields [link]")
+      ->type_name("link|token|headers");
+  console
+      ->add_option("--trust-headers-from", text.naming,
+                   "addresses of the proxy that names viewers in X-Forwarded-User and "
+                   "X-Forwarded-Groups, for --login headers")
+      ->type_name("CIDR,...");
   console->add_option("--tls-cert", text.certificate, "certificate chain in PEM: serve HTTPS")
       ->type_name("FILE");
   console->add_option("--tls-key", text.key, "private key of --tls-cert in PEM")->type_name("FILE");

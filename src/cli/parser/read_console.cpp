@@ -57,25 +57,41 @@ Result<void> checkName(const std::string& name) {
                                       " bytes without control characters are"};
 }
 
+std::vector<std::string> wordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string one; std::getline(stream, one, ',');) words.push_back(one);
+  return words;
+}
+
 // How viewers reach the console of a cluster.
 Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
-  if (!text.login.empty() && text.login != "link" && text.login != "token")
+  const bool headers = text.login == "headers";
+  if (!text.login.empty() && text.login != "link" && text.login != "token" && !headers)
     return Error{ErrorCode::kUsage,
-                 "--login \"" + text.login + "\" is not known; accepted: link, token"};
+                 "--login \"" + text.login + "\" is not known; accepted: link, token, headers"};
+  if (headers && text.naming.empty())
+    return Error{ErrorCode::kUsage,
+                 "--login headers needs --trust-headers-from with the addresses of the proxy that "
+                 "names the viewers, as 10.0.0.7"};
+  if (!headers && !text.naming.empty())
+    return Error{ErrorCode::kUsage, "--trust-headers-from is accepted with --login headers"};
   if (text.certificate.empty() != text.key.empty())
     return Error{ErrorCode::kUsage, "--tls-cert and --tls-key belong together; accepted: both"};
   console->token_login = text.login == "token";
-  if (!console->token_login && !text.certificate.empty())
-    return Error{ErrorCode::kUsage,
-                 "--tls-cert is accepted with --login token; links are of this machine only"};
-  console->certificate_file = text.certificate;
-  console->key_file = text.key;
-  if (!console->token_login && !text.proxies.empty())
+  const bool viewers = headers || console->token_login;
+  if (!viewers && !text.certificate.empty())
     return Error{
         ErrorCode::kUsage,
-        "--trusted-proxies is accepted with --login token; links are of this machine only"};
-  std::istringstream proxies(text.proxies);
-  for (std::string one; std::getline(proxies, one, ',');) console->trusted_proxies.push_back(one);
+        "--tls-cert is accepted with --login token or headers; links are of this machine only"};
+  console->certificate_file = text.certificate;
+  console->key_file = text.key;
+  if (!viewers && !text.proxies.empty())
+    return Error{ErrorCode::kUsage,
+                 "--trusted-proxies is accepted with --login token or headers; links are of this "
+                 "machine only"};
+  console->trusted_proxies = wordsOf(text.proxies);
+  console->trust_headers_from = wordsOf(text.naming);
   console->name = text.name;
   return checkName(text.name);
 }
@@ -90,7 +106,7 @@ Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
     for (const auto& [option, given] :
          {std::pair("--login", &text.login), std::pair("--tls-cert", &text.certificate),
           std::pair("--tls-key", &text.key), std::pair("--trusted-proxies", &text.proxies),
-          std::pair("--name", &text.name)})
+          std::pair("--trust-headers-from", &text.naming), std::pair("--name", &text.name)})
       if (!given->empty())
         return Error{ErrorCode::kUsage,
                      "console: " + std::string(option) + " is accepted with --cluster"};

@@ -5,6 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "api/proxy_viewer.h"
+#include "api/reply.h"
+
 namespace divvy::console {
 namespace {
 
@@ -34,13 +37,26 @@ asio::awaitable<Admission::Admitted> Admission::byToken(const http::Query& query
   co_return opened;
 }
 
+asio::awaitable<Admission::Admitted> Admission::byName(const http::Query& query) const {
+  Result<Viewer> viewer = viewerNamedBy(naming_, query);
+  if (!viewer) co_return errorAnswer(401, "unauthenticated", viewer.error().message());
+  ViewerLogin::Opened opened = co_await login_->openNamed(std::move(*viewer));
+  if (const auto* held = std::get_if<SessionStore::Held>(&opened)) (*held)->named_ms = steadyMs();
+  co_return opened;
+}
+
+asio::awaitable<Admission::Admitted> Admission::find(const http::Query& query) const {
+  if (isNaming()) co_return co_await byName(query);
+  std::string token = login_ == nullptr ? std::string() : bearerOf(query);
+  // A proxy may have signed another viewer in since the cookie was set.
+  if (!token.empty()) co_return co_await byToken(query, std::move(token));
+  co_return guard_.session(query);
+}
+
 asio::awaitable<Admission::Admitted> Admission::read(const http::Query& query) const {
   if (std::optional<http::Answer> refused = guard_.refuse(query, false))
     co_return std::move(*refused);
-  std::string token = login_ == nullptr ? std::string() : bearerOf(query);
-  // A proxy may have signed another viewer in since the cookie was set.
-  Admitted found = guard_.session(query);
-  if (!token.empty()) found = co_await byToken(query, std::move(token));
+  Admitted found = co_await find(query);
   const SessionStore::Held* held = std::get_if<SessionStore::Held>(&found);
   if (held == nullptr || login_ == nullptr) co_return found;
   std::optional<http::Answer> refused = co_await login_->refresh(*held);
@@ -54,7 +70,8 @@ asio::awaitable<Admission::Admitted> Admission::change(const http::Query& query)
   Admitted found = co_await read(query);
   const SessionStore::Held* held = std::get_if<SessionStore::Held>(&found);
   if (held == nullptr) co_return found;
-  const bool of_script = login_ != nullptr && !bearerOf(query).empty() && !isOfBrowser(query);
+  const bool of_script =
+      login_ != nullptr && !isNaming() && !bearerOf(query).empty() && !isOfBrowser(query);
   if (of_script) co_return found;
   if (std::optional<http::Answer> refused = guard_.refuseCsrf(query, **held))
     co_return std::move(*refused);

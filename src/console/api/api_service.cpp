@@ -93,6 +93,14 @@ bj::object scopeObject(const ViewerScope& scope) {
           {"events", namesOrNull(scope.events)}};
 }
 
+// What a viewer does to change something, if this session may not.
+const char* howToChange(const Session& session, bool in_cluster) {
+  if (session.isNamed())
+    return "the proxy passes on no token of yours, so the page changes nothing; use kubectl";
+  return in_cluster ? "changes from a cluster's page are not available yet"
+                    : "start the console with --allow-changes";
+}
+
 // Totals of nothing, until the source has been read.
 std::shared_ptr<const ConsoleView> firstView(const ApiParts& parts) {
   return std::make_shared<const ConsoleView>(parts.cluster != nullptr
@@ -136,7 +144,7 @@ ApiService::ApiService(boost::asio::any_io_executor executor, const ApiParts& pa
                        std::move(executor),
                        ViewerLogin::Parts{sessions_, *parts.reviews, parts.options.review_interval},
                        loginEffects())),
-      admission_(guard_, sessions_, login_.get()),
+      admission_(guard_, sessions_, login_.get(), parts_.naming),
       questions_(parts, admission_),
       session_opened_(std::move(session_opened)) {}
 
@@ -268,6 +276,8 @@ http::Answer ApiService::itemAnswer(const http::Query& query, const Session& ses
 http::Answer ApiService::loginAnswer(const http::Query& query) const {
   if (std::optional<http::Answer> refused = guard_.refuse(query, false)) return std::move(*refused);
   if (login_ == nullptr) return jsonAnswer({{"login", "link"}});
+  if (!parts_.naming.empty())
+    return jsonAnswer({{"login", "headers"}, {"cluster", parts_.options.place}});
   return jsonAnswer({{"login", "token"},
                      {"cluster", parts_.options.place},
                      {"command", "kubectl create token NAME --audience divvy-console"}});
@@ -276,6 +286,10 @@ http::Answer ApiService::loginAnswer(const http::Query& query) const {
 ApiService::Awaited ApiService::openSession(http::Query query) {
   if (std::optional<http::Answer> refused = guard_.refuse(query, true))
     co_return std::move(*refused);
+  if (!parts_.naming.empty())
+    co_return errorAnswer(403, "forbidden",
+                          "no token opens a session here; the proxy in front of this console signs "
+                          "viewers in");
   const Result<std::string> token = readToken(query.body);
   if (!token) co_return errorAnswer(token.error());
   SessionStore::Held session;
@@ -307,7 +321,7 @@ ApiService::Awaited ApiService::closeSession(http::Query query) {
   groups_.endSession(cookie, "the viewer has signed out");
   http::Answer answer;
   answer.status = 204;
-  answer.fields.set("Set-Cookie", guard_.setCookie(query, ""));
+  if (parts_.naming.empty()) answer.fields.set("Set-Cookie", guard_.setCookie(query, ""));
   co_return answer;
 }
 
@@ -324,9 +338,7 @@ http::Answer ApiService::sessionAnswer(const http::Query&, const Session& sessio
       {"can", bj::object{{"change", changes}, {"plan", mayPlan(session)}}},
       {"scope", scopeObject(session.scope)},
       {"changes", bj::object{{"enabled", changes},
-                             {"how", parts_.cluster != nullptr
-                                         ? "changes from a cluster's page are not available yet"
-                                         : "start the console with --allow-changes"}}},
+                             {"how", howToChange(session, parts_.cluster != nullptr)}}},
       {"history", historyState(parts_.history, options.history_file.empty())},
       {"poll_ms", options.interval.count()},
       {"base_path", options.base_path},

@@ -42,7 +42,8 @@ http::Answer clusterError(const Error& error) {
 }  // namespace
 
 bool mayPlan(const Session& session) {
-  return session.viewer.token.empty() || session.viewer.api_token;
+  // Without a token of the viewer, the console's own rights would be used.
+  return session.viewer.user.empty() || session.viewer.api_token;
 }
 
 void QuestionService::addRoutes(std::vector<http::Route>& out) {
@@ -127,6 +128,10 @@ QuestionService::Awaited QuestionService::plan(http::Query query) {
   Admission::Admitted found = co_await admission_.change(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
   const SessionStore::Held session = std::get<SessionStore::Held>(found);
+  if (session->isNamed())
+    co_return errorAnswer(403, "forbidden",
+                          "a plan reads the cluster with your own rights, and the proxy passes on "
+                          "no token of yours; run divvy plan");
   if (!mayPlan(*session))
     co_return errorAnswer(
         403, "forbidden",

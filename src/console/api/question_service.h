@@ -13,6 +13,7 @@
 #include "console/viewer.h"
 #include "history/store.h"
 #include "http/server.h"
+#include "http/trusted_proxies.h"
 #include "view/console_view.h"
 #include "viewers/scope_list.h"
 
@@ -30,6 +31,8 @@ struct ApiParts {
   ScopeList& scopes;                   // that views are built for
   boost::asio::thread_pool& blocking;  // for calls that wait
   boost::asio::thread_pool& reports;   // for those that read the history
+  // Proxies that name the viewers in header fields; empty: viewers sign in themselves.
+  const http::TrustedProxies& naming;
 };
 
 // Returns whether plans can be made with the rights of this session.

@@ -35,8 +35,13 @@ http::Answer refusedToken() {
       "NAME --audience divvy-console");
 }
 
+// Of a viewer that a proxy names: the next request opens another session.
+http::Answer endedSession() {
+  return errorAnswer(401, "unauthenticated", "the session has ended; load the page again");
+}
+
 http::Answer unavailable(const std::string& message) {
-  return errorAnswer(503, "unavailable", "the token cannot be reviewed: " + message);
+  return errorAnswer(503, "unavailable", "the viewer cannot be reviewed: " + message);
 }
 
 // Of a review: no viewer: the token is not accepted. No scope: it was not asked about.
@@ -118,25 +123,57 @@ SessionStore::Held ViewerLogin::twinOf(const Viewer& viewer) {
   return nullptr;
 }
 
+std::optional<http::Answer> ViewerLogin::refuseBusy(const std::string& client) {
+  if (sign_ins_.in_progress < kMaxLogins && of_address_.take(client, Clock::now()) &&
+      of_all_.take(Clock::now()))
+    return std::nullopt;
+  return errorAnswer(503, "busy", "too many viewers sign in at once; try again in some seconds");
+}
+
 asio::awaitable<ViewerLogin::Opened> ViewerLogin::open(std::string token, std::string client) {
   const Ended ended = ended_;
-  if (in_progress_ >= kMaxLogins || !of_address_.take(client, Clock::now()) ||
-      !of_all_.take(Clock::now()))
-    co_return errorAnswer(503, "busy",
-                          "too many viewers sign in at once; try again in some seconds");
+  // A session without a token is of a viewer that a proxy names.
+  if (token.empty()) co_return refusedToken();
+  if (std::optional<http::Answer> busy = refuseBusy(client)) co_return std::move(*busy);
   const std::function<std::optional<Reviewed>()> ask = [this, &token] {
     return std::optional(reviewNow(reviews_, token, nullptr));
   };
-  ++in_progress_;
+  ++sign_ins_.in_progress;
   std::optional<Reviewed> reviewed = co_await onPool(pools_.logins, ask);
   if (*ended) co_return unavailable("the console ends");
-  --in_progress_;
+  --sign_ins_.in_progress;
   if (!reviewed->viewer)
     co_return reviewed->viewer.error().code() == ErrorCode::kNotFound
         ? refusedToken()
         : unavailable(reviewed->viewer.error().message());
   Viewer viewer = *reviewed->viewer;
   viewer.token = token;
+  co_return co_await begin(std::move(viewer));
+}
+
+asio::awaitable<ViewerLogin::Opened> ViewerLogin::openNamed(Viewer viewer) {
+  const Ended ended = ended_;
+  // A page sends many requests at once: one of them opens the session, the others wait for it.
+  const std::pair key(viewer.user, viewer.groups);
+  const Clock::time_point until = Clock::now() + kReviewBound;
+  while (sign_ins_.named.contains(key)) {
+    if (Clock::now() >= until) co_return unavailable("the API server does not answer");
+    co_await wait(until);
+    if (*ended) co_return unavailable("the console ends");
+  }
+  if (SessionStore::Held known = sessions_.findNamed(viewer, steadyMs())) co_return known;
+  // All viewers come from the proxy's address.
+  if (std::optional<http::Answer> busy = refuseBusy(viewer.user)) co_return std::move(*busy);
+  sign_ins_.named.insert(key);
+  Opened opened = co_await begin(std::move(viewer));
+  if (*ended) co_return unavailable("the console ends");
+  sign_ins_.named.erase(key);
+  wake();
+  co_return opened;
+}
+
+asio::awaitable<ViewerLogin::Opened> ViewerLogin::begin(Viewer viewer) {
+  const Ended ended = ended_;
   SessionStore::Held session;
   if (const SessionStore::Held twin = twinOf(viewer); twin != nullptr) {
     session = sessions_.open(viewer, twin->scope, steadyMs());
@@ -147,10 +184,10 @@ asio::awaitable<ViewerLogin::Opened> ViewerLogin::open(std::string token, std::s
     const std::int64_t asked_ms = steadyMs();
     const std::function<std::optional<Result<ViewerScope>>()> rights =
         [this, &viewer, &namespaces] { return scopeNow(reviews_, viewer, namespaces); };
-    ++in_progress_;
+    ++sign_ins_.in_progress;
     const std::optional<Result<ViewerScope>> scope = co_await onPool(pools_.logins, rights);
     if (*ended) co_return unavailable("the console ends");
-    --in_progress_;
+    --sign_ins_.in_progress;
     if (!*scope) co_return unavailable(scope->error().message());
     if (const std::set<ViewerScope> all = sessions_.scopes();
         all.size() >= kMaxScopes && !all.contains(**scope))
@@ -206,10 +243,16 @@ bool ViewerLogin::isTooOld(const Session& session) const {
 
 asio::awaitable<void> ViewerLogin::review(SessionStore::Held session) {
   const Ended ended = ended_;
-  const bool rights = lacksNamespace(*session) || steadyMs() - session->scope_ms >= interval_ms_;
+  const bool named = session->isNamed();
+  const bool rights =
+      named || lacksNamespace(*session) || steadyMs() - session->scope_ms >= interval_ms_;
   const std::vector<std::string> namespaces =
       namespacesToReview(effects_.namespaces(), session->scope, session->refused, session->reviews);
-  const std::function<std::optional<Reviewed>()> call = [this, &session, &namespaces, rights] {
+  const std::function<std::optional<Reviewed>()> call = [this, &session, &namespaces, named,
+                                                         rights] {
+    if (named)
+      return std::optional(
+          Reviewed{session->viewer, scopeNow(reviews_, session->viewer, namespaces)});
     return std::optional(
         reviewNow(reviews_, session->viewer.token, rights ? &namespaces : nullptr));
   };
@@ -240,11 +283,20 @@ asio::awaitable<std::optional<http::Answer>> ViewerLogin::refresh(SessionStore::
   while (!*ended && Clock::now() < until && !effects_.has_view(session->scope))
     co_await wait(until);
   if (*ended) co_return unavailable("the console ends");
-  if (sessions_.find(session->cookie, steadyMs()) == nullptr) co_return refusedToken();
+  if (sessions_.find(session->cookie, steadyMs()) == nullptr)
+    co_return session->isNamed() ? endedSession() : refusedToken();
   if (isTooOld(*session)) co_return unavailable("the API server does not answer");
   if (!effects_.has_view(session->scope))
     co_return errorAnswer(503, "unavailable", "the cluster has not been read yet; try again");
   co_return std::nullopt;
+}
+
+void ViewerLogin::closeNamed(const SessionStore::Held& session) {
+  const std::int64_t now_ms = steadyMs();
+  if (now_ms - session->closed_ms < kMaxIntervals * interval_ms_) return;
+  effects_.drop_streams(*session);
+  if (session->named_ms <= session->closed_ms) sessions_.close(session->cookie);
+  session->closed_ms = now_ms;
 }
 
 void ViewerLogin::published() {
@@ -254,11 +306,13 @@ void ViewerLogin::published() {
   known_ = std::move(known);
   wake();
   for (const SessionStore::Held& session : sessions_.all(steadyMs())) {
-    if (session->viewer.token.empty() || !effects_.has_stream(*session)) continue;
+    if (session->isNamed()) closeNamed(session);
+    if (!effects_.has_stream(*session)) continue;
     // What it may not see any more would go on.
     if (isTooOld(*session)) effects_.drop_streams(*session);
-    const std::int64_t step =
-        lacksNamespace(*session) ? interval_ms_ / kTriesOfInterval : interval_ms_ / 2;
+    const std::int64_t step = lacksNamespace(*session) ? interval_ms_ / kTriesOfInterval
+                              : session->isNamed()     ? interval_ms_
+                                                       : interval_ms_ / 2;
     if (!session->in_review && steadyMs() - session->tried_ms >= step) startReview(session);
   }
 }

@@ -1,4 +1,5 @@
-// Opens sessions for tokens of the API server, and reviews them again while they last.
+// Opens sessions for viewers with tokens of the API server, or with names of a proxy, and reviews
+// them again while they last.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,9 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +31,10 @@ namespace divvy::console {
 // an interval without a review is reviewed first. A session with a stream is reviewed twice in an
 // interval: its token each time, its scope every second time. A token that is not accepted ends its
 // session. While the API server does not answer, sessions go on for five intervals.
+//
+// Of a viewer that a proxy names only the scope is reviewed, once in an interval. Its streams are
+// closed each five intervals: when its page opens them again, the proxy decides anew. Its session
+// ends then if no request has named it since the last time.
 class ViewerLogin {
  public:
   // Bounds on sign-ins, because each one asks the API server: those in progress, those of an
@@ -65,6 +72,9 @@ class ViewerLogin {
   // 503 too many sign-ins, or the API server does not answer. `client`: the client's address.
   boost::asio::awaitable<Opened> open(std::string token, std::string client);
 
+  // Returns the session of a viewer that a proxy names, or opens one as above. Answers: 503.
+  boost::asio::awaitable<Opened> openNamed(Viewer viewer);
+
   // Reviews a session that is due. Returns a refusal if it has ended (401), or if its last review
   // is too old (503).
   boost::asio::awaitable<std::optional<http::Answer>> refresh(SessionStore::Held session);
@@ -75,6 +85,12 @@ class ViewerLogin {
  private:
   using Ended = std::shared_ptr<bool>;
 
+  // Returns a refusal if there are too many sign-ins. `client`: that the limits count for.
+  std::optional<http::Answer> refuseBusy(const std::string& client);
+  // Opens a session of a viewer that is known.
+  boost::asio::awaitable<Opened> begin(Viewer viewer);
+  // Closes streams of a viewer that a proxy names, if it is time.
+  void closeNamed(const SessionStore::Held& session);
   boost::asio::awaitable<void> review(SessionStore::Held session);
   void startReview(const SessionStore::Held& session);
   // Returns whether a namespace has appeared since the session's scope was reviewed.
@@ -96,7 +112,11 @@ class ViewerLogin {
   Effects effects_;
   RateLimit of_address_{kOfAddress};
   TokenBucket of_all_{kOfAll};
-  unsigned in_progress_ = 0;
+  struct SignIns {
+    unsigned in_progress = 0;
+    // Of viewers that a proxy names: user and groups.
+    std::set<std::pair<std::string, std::vector<std::string>>> named;
+  } sign_ins_;
   std::vector<std::string> known_;  // namespaces
   std::int64_t known_ms_ = 0;       // when one of them appeared last
   std::list<std::shared_ptr<boost::asio::steady_timer>> waiting_;

@@ -6,6 +6,11 @@
 namespace divvy::console {
 namespace {
 
+std::string wayOf(const Viewer& viewer) {
+  if (viewer.token.empty()) return "proxy-headers";
+  return viewer.api_token ? "api-token" : "console-token";
+}
+
 constexpr std::size_t kLinkDigits = 32;
 
 bool lasts(const Session& session, std::int64_t now_ms) {
@@ -71,8 +76,9 @@ SessionStore::Held SessionStore::open(const Viewer& viewer, const ViewerScope& s
   makeRoom(&viewer.user, kMaxOfUser);
   Session session;
   session.user = viewer.user;
-  session.way_in = viewer.api_token ? "api-token" : "console-token";
+  session.way_in = wayOf(viewer);
   session.began_ms = session.reviewed_ms = session.tried_ms = session.scope_ms = now_ms;
+  session.named_ms = session.closed_ms = now_ms;
   session.viewer = viewer;
   session.scope = scope;
   return add(std::move(session));
@@ -90,6 +96,14 @@ SessionStore::Held SessionStore::findByToken(std::string_view token, std::int64_
   if (token.empty()) return nullptr;
   for (const auto& [cookie, session] : sessions_)
     if (lasts(*session, now_ms) && equalSecrets(session->viewer.token, token)) return session;
+  return nullptr;
+}
+
+SessionStore::Held SessionStore::findNamed(const Viewer& viewer, std::int64_t now_ms) {
+  for (const auto& [cookie, session] : sessions_)
+    if (lasts(*session, now_ms) && session->isNamed() && session->viewer.user == viewer.user &&
+        session->viewer.groups == viewer.groups)
+      return session;
   return nullptr;
 }
 

@@ -19,10 +19,10 @@ namespace divvy::console {
 struct Session {
   std::string cookie;  // a secret
   std::string user;    // the person as changes name it
-  std::string way_in;  // "one-time-link", "console-token", "api-token"
+  std::string way_in;  // "one-time-link", "console-token", "api-token", "proxy-headers"
   std::string csrf;    // each request that changes something repeats it in a header
   std::int64_t began_ms = 0;
-  Viewer viewer{};  // without a token: the session was opened by a link
+  Viewer viewer{};  // without a user: the session was opened by a link
   ViewerScope scope = wholeScope();
   std::int64_t reviewed_ms = 0;  // when token and scope were reviewed last
   std::int64_t tried_ms = 0;     // when a review began last, even if it failed
@@ -31,6 +31,12 @@ struct Session {
   unsigned reports = 0;           // answers from the history that are in progress
   std::int64_t scope_ms = 0;      // when its scope was reviewed last
   std::set<std::string> refused;  // namespaces that it may not see, when they were asked about last
+  // Of a viewer that a proxy names: when it did last, and when streams were closed last for it.
+  std::int64_t named_ms = 0;
+  std::int64_t closed_ms = 0;
+
+  // Returns whether a proxy names the viewer with each request: there is no token of it.
+  bool isNamed() const { return !viewer.user.empty() && viewer.token.empty(); }
 };
 
 // Sessions by the value of their cookie, and one link at a time. A session ends after 12 h, or when
@@ -54,13 +60,15 @@ class SessionStore {
   // Opens a session if `token` is that of the present link, and replaces the link. Null: a wrong or
   // used token.
   Held open(std::string_view token, const std::string& user, std::int64_t now_ms);
-  // Opens a session of a viewer. Its token and scope were reviewed at `now_ms`.
+  // Opens a session of a viewer. Its token, if it has one, and scope were reviewed at `now_ms`.
   Held open(const Viewer& viewer, const ViewerScope& scope, std::int64_t now_ms);
 
   // Returns the session of a cookie's value; null: none, or it has ended.
   Held find(std::string_view cookie, std::int64_t now_ms);
   // Returns a session that was opened with this token of a viewer; null: none.
   Held findByToken(std::string_view token, std::int64_t now_ms);
+  // Returns the session of a viewer without a token, with this user and these groups; null: none.
+  Held findNamed(const Viewer& viewer, std::int64_t now_ms);
 
   void close(std::string_view cookie);
   std::size_t size() const { return sessions_.size(); }

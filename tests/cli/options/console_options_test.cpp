@@ -48,9 +48,21 @@ TEST(ConsoleOptions, TokenLogin_AnyAddressAndTls) {
   EXPECT_EQ(parsed({"--cluster", "--login=token", "--listen", "0.0.0.0:0"}).host, "0.0.0.0");
 }
 
+TEST(ConsoleOptions, HeaderLogin_ProxiesOfTheNames) {
+  const ConsoleOptions options =
+      parsed({"--cluster", "--login", "headers", "--trust-headers-from", "10.0.0.7,fd00::/64",
+              "--listen", "0.0.0.0:9400", "--trusted-proxies", "10.0.0.0/8"});
+  EXPECT_EQ(options.trust_headers_from, (std::vector<std::string>{"10.0.0.7", "fd00::/64"}));
+  EXPECT_EQ(options.trusted_proxies, std::vector<std::string>{"10.0.0.0/8"});
+  EXPECT_FALSE(options.token_login);
+  EXPECT_EQ(options.host, "0.0.0.0");
+  EXPECT_TRUE(parsed({"--cluster", "--login", "token"}).trust_headers_from.empty());
+}
+
 TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"--cluster", "--login", "oidc"}, "--login \"oidc\" is not known; accepted: link, token"},
+      {{"--cluster", "--login", "oidc"},
+       "--login \"oidc\" is not known; accepted: link, token, headers"},
       {{"--cluster", "--login", "Token"}, "accepted: link, token"},
       {{"--cluster", "--login", ""}, "--login"},
       {{"--local", "--login", "token"}, "console: --login is accepted with --cluster"},
@@ -60,7 +72,19 @@ TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
       {{"--local", "--name", "x"}, "--name is accepted with --cluster"},
       {{"--cluster", "--tls-cert", "c"}, "--tls-key belong together; accepted: both"},
       {{"--cluster", "--tls-cert", "c", "--tls-key", "k"},
-       "--tls-cert is accepted with --login token"},
+       "--tls-cert is accepted with --login token or headers"},
+      {{"--cluster", "--login", "headers"}, "--login headers needs --trust-headers-from"},
+      {{"--cluster", "--login", "headers", "--trust-headers-from", ""}, "needs --trust-headers"},
+      {{"--cluster", "--trust-headers-from", "::1"}, "is accepted with --login headers"},
+      {{"--cluster", "--login", "token", "--trust-headers-from", "::1"},
+       "--trust-headers-from is accepted with --login headers"},
+      {{"--local", "--trust-headers-from", "::1"},
+       "console: --trust-headers-from is accepted with --cluster"},
+      {{"--local", "--login", "headers"}, "console: --login is accepted with --cluster"},
+      {{"--cluster", "--login", "headers", "--trust-headers-from", "::1", "--allow-changes"},
+       "accepted with --local"},
+      {{"--cluster", "--trusted-proxies", "::1"},
+       "--trusted-proxies is accepted with --login token or headers"},
       {{"--cluster", "--login", "token", "--tls-key", "k"}, "belong together; accepted: both"},
       {{"--cluster", "--name", "a\nb"}, "--name is not accepted; up to 253 bytes"},
       {{"--cluster", "--name", std::string(254, 'x')}, "--name is not accepted; up to 253 bytes"},

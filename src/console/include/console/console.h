@@ -17,6 +17,7 @@
 #include "console/node_source.h"
 #include "console/prices.h"
 #include "console/viewer.h"
+#include "http/trusted_proxies.h"
 
 namespace divvy::console {
 
@@ -35,6 +36,9 @@ struct ConsoleOptions {
   // Addresses and ranges of reverse proxies (http/trusted_proxies.h): limits of an address count
   // for their clients.
   std::vector<std::string> trusted_proxies;
+  // Not empty: viewers sign in at one of these proxies, which names them in X-Forwarded-User and
+  // X-Forwarded-Groups, and no token opens a session. They count as trusted_proxies, too.
+  std::vector<std::string> trust_headers_from;
   // Rights of viewers are reviewed at this interval, their tokens twice as often.
   std::chrono::milliseconds review_interval{60'000};
   // For the page "About": options as they are in effect.
@@ -60,8 +64,9 @@ class Console {
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<ClusterSource> source,
                                                 ShowLink show_link);
-  // The same for viewers that sign in with a token of the API server. `reviews` decide what each
-  // viewer sees. No link opens a session.
+  // The same for viewers that sign in with a token of the API server, or at a proxy. `reviews`
+  // decide what each viewer sees. No link opens a session. kUsage: an address or range of proxies
+  // is not accepted.
   static Result<std::unique_ptr<Console>> start(boost::asio::any_io_executor executor,
                                                 const ConsoleOptions& options,
                                                 std::unique_ptr<ClusterSource> source,
@@ -80,6 +85,7 @@ class Console {
     WhySlow why_slow;
     std::unique_ptr<ClusterSource> cluster;
     std::unique_ptr<ViewerReviews> reviews;  // null: a link opens sessions
+    http::TrustedProxies naming{};           // that name the viewers in header fields
   };
   static Result<std::unique_ptr<Console>> make(boost::asio::any_io_executor executor,
                                                const ConsoleOptions& options, Sources sources,

@@ -12,12 +12,13 @@
 
 namespace divvy::console {
 
-// A person or program as the API server names it (TokenReview, status.user).
+// A person or program as the API server names it (TokenReview, status.user), or as a reverse proxy
+// does in header fields: user and groups alone.
 struct Viewer {
   std::string user, uid;
   std::vector<std::string> groups;
   std::map<std::string, std::vector<std::string>> extra;
-  std::string token;  // the one that it came with; a secret
+  std::string token;  // the one that it came with; a secret. Empty: a proxy names it
   // The API server itself accepts `token`. If not, it is for consoles only (audience
   // "divvy-console"): it cannot be used for changes and plans.
   bool api_token = false;

@@ -22,6 +22,8 @@ class TrustedProxies {
   static Result<TrustedProxies> parse(const std::vector<std::string>& ranges);
 
   bool empty() const { return ranges_.empty(); }
+  // Returns whether a range is wider than /8, or contains all addresses of IPv4.
+  bool hasWideRange() const;
   // Returns whether `address` is of a proxy. False for a text that is no IP address.
   bool contains(std::string_view address) const;
 
@@ -39,6 +41,8 @@ class TrustedProxies {
   struct Range {
     Bytes first{};
     unsigned bits = 0;
+
+    bool holds(const Bytes& address) const;
   };
   static bool read(std::string_view text, Bytes* address);
   bool holds(const Bytes& address) const;
