@@ -246,6 +246,20 @@ class Said(unittest.TestCase):
         self.assertIn({"name": "KUBERNETES_SERVICE_HOST", "value": "10.0.0.1"}, env)
         self.assertIn({"name": "KUBERNETES_SERVICE_PORT", "value": "6443"}, env)
 
+    def test_a_proxy_names_the_viewers_in_headers(self):
+        given = ["--set-json", 'console.trustHeadersFrom=["10.0.3.7/32", "fd00::7"]', "--set", "console.login=headers"]
+        args = container(*given)["args"]
+        self.assertLessEqual({"--login=headers", "--trust-headers-from=10.0.3.7/32,fd00::7"}, set(args))
+        self.assertNotIn("--login=token", args)
+        self.assertFalse([word for word in container()["args"] if word.startswith("--trust")])
+        # The program accepts the chart's words: it fails at the kubeconfig, which is read later.
+        with tempfile.TemporaryDirectory() as folder:
+            words = [word for word in args if word.startswith(("--login", "--trust"))]
+            said = subprocess.run([DIVVY, "console", "--cluster", *words], capture_output=True, text=True, timeout=20,
+                                  env={"KUBECONFIG": folder + "/none", "HOME": folder})
+            self.assertIn(folder + "/none", said.stderr)
+            self.assertNotEqual(said.returncode, 0)
+
     # Devices and pools would be others than the scheduler's.
     def test_it_reads_what_the_scheduler_reads(self):
         words = ["--set", "scheduler.compat=hami,scheduler.nodePolicy=spread,scheduler.minRuntime=10m",
@@ -336,7 +350,10 @@ class Refuses(unittest.TestCase):
                       "console.ingress.host=x:80", "console.ingress.tls=true", "console.tls.secretName=A_B",
                       "console.tls.crt=x", "console.prices.currency=EUR", "console.prices.vat=19",
                       "console.trustedProxies={proxy.example.com}", "console.trustedProxies={10.0.0.0/}",
-                      "console.viewerRole.aggregateTo={*}",
+                      "console.viewerRole.aggregateTo={*}", "console.login=link", "console.login=",
+                      "console.trustHeadersFrom={0.0.0.0/0}", "console.trustHeadersFrom={::/0}",
+                      "console.trustHeadersFrom={10.0.0.0/7}", "console.trustHeadersFrom={10.0.0.0/08}",
+                      "console.trustHeadersFrom={proxy}", "console.trustHeadersFrom=10.0.0.7",
                       "networkPolicy.consolePeers={x}", "networkPolicy.consolePeers[0].from=x"):
             said = refusal("--set", words)
             self.assertIn("schema", said, words)
@@ -349,6 +366,10 @@ class Refuses(unittest.TestCase):
         self.assertIn("console.ingress.host, which is empty; accepted", said)
         said = refusal("--set", "console.service.nodePort=30940")
         self.assertIn("console.service.type than ClusterIP; accepted", said)
+        said = refusal("--set", "console.login=headers")
+        self.assertIn("console.trustHeadersFrom, which is empty; accepted: addresses of the proxy", said)
+        said = refusal("--set", "console.trustHeadersFrom={10.0.0.7}")
+        self.assertIn("console.trustHeadersFrom requires console.login=headers; accepted", said)
 
     # The program would end at its start.
     def test_paths_that_the_program_does_not_understand(self):

@@ -37,8 +37,8 @@ import (
 
 func TestConsoleBehindProxy(t *testing.T) {
 	checks.Run(t, checks.Check{Name: "console-behind-oauth2-proxy",
-		Requirement: "divvy console --login token behind oauth2-proxy: a viewer of an OIDC issuer sees the objects of its " +
-			"own rights, live, and pages of other sites make no request in its name",
+		Requirement: "divvy console --login token or headers behind oauth2-proxy: a viewer of an OIDC issuer sees the " +
+			"objects of its own rights, live, and pages of other sites make no request in its name",
 		Run: behindOAuth2Proxy})
 }
 
@@ -167,7 +167,7 @@ func freePort() (int, error) {
 }
 
 // startProxy starts oauth2-proxy in front of the console, and returns its address and a function that ends it.
-func startProxy(env *harness.Env, i *issuer, upstream string) (string, func(), error) {
+func startProxy(env *harness.Env, i *issuer, upstream, option string) (string, func(), error) {
 	nothing := func() {}
 	port, err := freePort()
 	if err != nil {
@@ -189,7 +189,7 @@ func startProxy(env *harness.Env, i *issuer, upstream string) (string, func(), e
 	command := exec.CommandContext(ctx, env.OAuth2Proxy, "--provider=oidc", "--oidc-issuer-url="+i.server.URL,
 		"--provider-ca-file="+file, "--client-id="+proxyClient, "--client-secret=unused",
 		"--redirect-url="+base+"/oauth2/callback", "--cookie-secret="+hex.EncodeToString(secret), "--cookie-secure=false",
-		"--email-domain=*", "--skip-provider-button", "--pass-authorization-header", "--upstream="+upstream,
+		"--email-domain=*", "--skip-provider-button", option, "--upstream="+upstream,
 		fmt.Sprintf("--http-address=127.0.0.1:%d", port))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = harness.StopBound
@@ -247,19 +247,39 @@ func behindOAuth2Proxy(env *harness.Env) error {
 	if _, err := env.WaitBound("of-ada"); err != nil {
 		return err
 	}
-	return i.trustedByServer(env, func() error {
-		console, end, err := openViewerConsole(env, "--trusted-proxies", "127.0.0.1")
-		defer end()
-		if err != nil {
-			return err
-		}
-		base, ended, err := startProxy(env, i, console.base)
-		defer ended()
-		if err != nil {
-			return err
-		}
-		return throughProxy(env, i, console, base)
+	err = i.trustedByServer(env, func() error {
+		return proxied{wayIn: "api-token", user: "oidc:" + proxyPerson, pod: "by-token",
+			console: []string{"--trusted-proxies", "127.0.0.1"}, proxy: "--pass-authorization-header"}.check(env, i)
 	})
+	if err != nil {
+		return err
+	}
+	// The API server does not know the issuer here.
+	return proxied{wayIn: "proxy-headers", user: proxyPerson, pod: "by-name",
+		console: []string{"--login", "headers", "--trust-headers-from", "127.0.0.1"},
+		proxy:   "--prefer-email-to-user"}.check(env, i)
+}
+
+// A proxied console has a way in, through a proxy, for the person as this user.
+type proxied struct {
+	wayIn, user string
+	console     []string // options
+	proxy       string   // an option
+	pod         string   // name of one that is created while a stream is open
+}
+
+func (p proxied) check(env *harness.Env, i *issuer) error {
+	console, end, err := openViewerConsole(env, p.console...)
+	defer end()
+	if err != nil {
+		return err
+	}
+	base, ended, err := startProxy(env, i, console.base, p.proxy)
+	defer ended()
+	if err != nil {
+		return err
+	}
+	return p.throughProxy(env, i, console, base)
 }
 
 // grantPods lets the person list the pods of this namespace.
@@ -272,13 +292,14 @@ func grantPods(env *harness.Env) error {
 		return err
 	}
 	_, err = rights.RoleBindings(env.Namespace).Create(env.Ctx, &rbac.RoleBinding{ObjectMeta: meta.ObjectMeta{Name: "ada"},
-		RoleRef:  rbac.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "ada"},
-		Subjects: []rbac.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "oidc:" + proxyPerson}}},
+		RoleRef: rbac.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "ada"},
+		Subjects: []rbac.Subject{{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: "oidc:" + proxyPerson},
+			{APIGroup: "rbac.authorization.k8s.io", Kind: "User", Name: proxyPerson}}},
 		meta.CreateOptions{})
 	return err
 }
 
-func throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base string) error {
+func (p proxied) throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base string) error {
 	browser, err := newBrowser(i)
 	if err != nil {
 		return err
@@ -288,6 +309,9 @@ func throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base stri
 		if err != nil {
 			return 0, "", err
 		}
+		// The proxy replaces them.
+		request.Header.Set("X-Forwarded-User", "another")
+		request.Header.Set("X-Forwarded-Groups", "system:masters")
 		return fetched(browser, request)
 	}
 	// From the proxy to the issuer and back to the page.
@@ -311,7 +335,7 @@ func throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base stri
 		if err := json.Unmarshal([]byte(text), &session); err != nil {
 			return err
 		}
-		if session.User != "oidc:"+proxyPerson || session.WayIn != "api-token" || session.Scope.Nodes ||
+		if session.User != p.user || session.WayIn != p.wayIn || session.Scope.Nodes ||
 			len(session.Scope.Pods) != 1 || session.Scope.Pods[0] != env.Namespace {
 			return fmt.Errorf("the session is %s", text)
 		}
@@ -323,7 +347,7 @@ func throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base stri
 	if err := seesOwnPods(env, get); err != nil {
 		return err
 	}
-	if err := streamsThroughProxy(env, browser, base); err != nil {
+	if err := streamsThroughProxy(env, browser, base, p.pod); err != nil {
 		return err
 	}
 	return refusesOtherSites(env, browser, base)
@@ -332,7 +356,8 @@ func throughProxy(env *harness.Env, i *issuer, console *viewerConsole, base stri
 func seesOwnPods(env *harness.Env, get func(string) (int, string, error)) error {
 	return env.WaitFor("the share is shown", func() error {
 		status, text, err := get("/api/v1/shares")
-		if err != nil || status != http.StatusOK || strings.Count(text, `"namespace":`) != 1 ||
+		own := strings.Count(text, `"namespace":"`+env.Namespace+`"`)
+		if err != nil || status != http.StatusOK || strings.Count(text, `"namespace":`) != own ||
 			!strings.Contains(text, env.Namespace+"/of-ada/c") {
 			return fmt.Errorf("the shares are %d %s: %w", status, text, err)
 		}
@@ -340,8 +365,8 @@ func seesOwnPods(env *harness.Env, get func(string) (int, string, error)) error 
 	})
 }
 
-// streamsThroughProxy expects a new pod on an open stream: the proxy must not keep it back.
-func streamsThroughProxy(env *harness.Env, browser *http.Client, base string) error {
+// streamsThroughProxy expects the new pod on an open stream: the proxy must not keep it back.
+func streamsThroughProxy(env *harness.Env, browser *http.Client, base, pod string) error {
 	ctx, cancel := context.WithTimeout(env.Ctx, time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v1/stream?topics=shares", nil)
@@ -356,13 +381,13 @@ func streamsThroughProxy(env *harness.Env, browser *http.Client, base string) er
 	if reply.StatusCode != http.StatusOK {
 		return fmt.Errorf("the stream is %d", reply.StatusCode)
 	}
-	if _, err := env.Create(harness.Pod("new", harness.Container("c", harness.OneShare("1024", "10")))); err != nil {
+	if _, err := env.Create(harness.Pod(pod, harness.Container("c", harness.OneShare("1024", "10")))); err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(reply.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), env.Namespace+"/new/c") {
+		if strings.Contains(lines.Text(), env.Namespace+"/"+pod+"/c") {
 			return nil
 		}
 	}

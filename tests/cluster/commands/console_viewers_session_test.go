@@ -68,7 +68,10 @@ func openViewerConsole(env *harness.Env, options ...string) (*viewerConsole, fun
 		return nil, gone, err
 	}
 	ctx, cancel := context.WithCancel(env.Ctx)
-	options = append([]string{"console", "--cluster", "--login", "token", "--history", "memory",
+	if !slices.Contains(options, "--login") {
+		options = append(options, "--login", "token")
+	}
+	options = append([]string{"console", "--cluster", "--history", "memory",
 		"--listen", "127.0.0.1:0", "--kubeconfig", file, "--agents", "none", "--name", "the-cluster"}, options...)
 	command := exec.CommandContext(ctx, env.Divvy, options...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -51,7 +51,7 @@ export function namespacesOf(collection: Collection, scope: Maybe<Scope>): strin
 
 // The answer of GET login.
 export interface LoginWay {
-  login: string; // "link", "token"
+  login: string; // "link", "token", "headers"
   cluster?: Maybe<string>;
   command?: Maybe<string>; // that makes a token
 }

@@ -32,7 +32,7 @@ export function LoginPage(): JSX.Element {
   }, []);
   return (
     <main class="login">
-      {unreachable ? <Unreachable /> : way === null ? <Loading rows={3} /> : way.login === "token" ? <TokenForm way={way} /> : <LinkForm />}
+      {unreachable ? <Unreachable /> : way === null ? <Loading rows={3} /> : way.login === "token" ? <TokenForm way={way} /> : way.login === "headers" ? <AtProxy /> : <LinkForm />}
     </main>
   );
 }
@@ -66,6 +66,10 @@ function Unreachable(): JSX.Element {
       <button type="submit" class="button primary" disabled={busy}>{t("action.retry")}</button>
     </form>
   );
+}
+
+function AtProxy(): JSX.Element {
+  return <div class="login-box"><Brand /><h1>{t("login.to_cluster")}</h1><Reason /><p class="muted">{t("login.headers")}</p></div>;
 }
 
 // The token of a pasted link or of a pasted token.
