@@ -10,9 +10,9 @@
 
 #include <boost/json.hpp>
 
+#include "reports/csv.h"
 #include "reports/price_lookup.h"
 #include "reports/query_words.h"
-#include "reports/usage_report.h"
 #include "rows/workload_key.h"
 
 namespace divvy::console {
