@@ -98,7 +98,9 @@ export function startReviews(onChange: () => void): void {
     if (!before || document.hidden || before.way_in === "one-time-link") return;
     try {
       const now = await apiGet<Session>("session");
-      if (JSON.stringify([now.scope, now.can]) === JSON.stringify([before.scope, before.can]) || session.value !== before) return;
+      if (session.value !== before) return;
+      setCsrf(now.csrf); // a proxy may have signed in anew, or another viewer
+      if (JSON.stringify([now.user, now.scope, now.can]) === JSON.stringify([before.user, before.scope, before.can])) return;
       session.value = now;
       onChange();
     } catch {
