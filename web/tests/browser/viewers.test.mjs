@@ -110,6 +110,23 @@ test("login.Link_HasNoTokenForm", async (t) => {
   await context.close();
 });
 
+test("login.Proxy_HasNoForm", async () => {
+  const message = "the proxy in front of this console has not signed a viewer in";
+  for (const [width, locale, text] of [[1280, "en-GB", "has to sign you in"], [390, "zh-CN", "代理"]]) {
+    const { page, context } = await openPage(browser, mock, { signIn: false, locale, viewport: { width, height: 844 } });
+    page.expectFailures = true;
+    await page.route("**/api/v1/login", (route) => route.fulfill({ json: { login: "headers", cluster: "prod-eu" } }));
+    await page.route("**/api/v1/session", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthenticated", message } } }));
+    await page.goto(mock.url);
+    await page.getByText(message).waitFor();
+    await page.getByText(text, { exact: false }).first().waitFor();
+    assert.equal(await page.locator("form, input").count(), 0);
+    assert.deepEqual(await serious(page), []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    await context.close();
+  }
+});
+
 test("login.Form_HasNoFaults", async () => {
   for (const [colorScheme, width, locale, label] of [["light", 1280, "en-GB", "Token"], ["dark", 390, "zh-CN", "令牌"]]) {
     const { page, context } = await openPage(browser, mock, { signIn: false, colorScheme, locale, viewport: { width, height: 844 } });
