@@ -31,7 +31,7 @@ struct Session {
   unsigned reports = 0;           // answers from the history that are in progress
   std::int64_t scope_ms = 0;      // when its scope was reviewed last
   std::set<std::string> refused;  // namespaces that it may not see, when they were asked about last
-  // Of a viewer that a proxy names: when it did last, and when streams were closed last for it.
+  // Of a viewer that a proxy names: when it did last, and when the streams were closed last.
   std::int64_t named_ms = 0;
   std::int64_t closed_ms = 0;
 
