@@ -244,7 +244,7 @@ read from Divvy's agents, for users who may get pods/proxy in the agents' namesp
 The printed link opens one session; each use prints a new link. The page is for browsers on
 this machine: to see it elsewhere, forward the port (ssh -L 9400:127.0.0.1:9400 HOST).
 --login token serves any address. A viewer signs in with a Kubernetes token (kubectl create token
-NAME --audience divvy-console), and sees the objects that it may list.
+NAME --audience divvy-console), or at a proxy (--login headers). It sees objects that it may list.
 
 The page is read-only. With --local --allow-changes it also resizes running shares and changes their
 priority; each change is shown before it is made.

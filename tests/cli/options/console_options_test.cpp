@@ -74,7 +74,7 @@ TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
       {{"--cluster", "--tls-cert", "c", "--tls-key", "k"},
        "--tls-cert is accepted with --login token or headers"},
       {{"--cluster", "--login", "headers"}, "--login headers needs --trust-headers-from"},
-      {{"--cluster", "--login", "headers", "--trust-headers-from", ""}, "needs --trust-headers"},
+      {{"--cluster", "--login", "headers", "--trust-headers-from", ""}, "has no value"},
       {{"--cluster", "--trust-headers-from", "::1"}, "is accepted with --login headers"},
       {{"--cluster", "--login", "token", "--trust-headers-from", "::1"},
        "--trust-headers-from is accepted with --login headers"},
