@@ -331,6 +331,16 @@ TEST_F(ConsoleProxy, Plan_NeverWithTheConsolesRights) {
   EXPECT_EQ(planned_, 0);
 }
 
+TEST_F(ConsoleProxy, Changes_NeverWithTheConsolesRights) {
+  options_.allow_changes = true;
+  startViewers();
+  const std::string csrf = "X-Divvy-CSRF: " + csrfOf(named("lara")) + "\r\n";
+  const Reply reply = ask("POST", "/api/v1/changes", named("lara") + csrf,
+                          R"({"what": "evict", "target": {"pod": "lab/serve-1"}})");
+  EXPECT_TRUE(reply.status >= 403 && reply.status <= 405) << reply.status << reply.body;
+  EXPECT_EQ(read("session", named("lara")).json().at("can").at("change"), false);
+}
+
 // ---- while a session lasts ----
 
 class ConsoleProxyReviewed : public ConsoleProxy {

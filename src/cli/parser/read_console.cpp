@@ -74,6 +74,10 @@ Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
     return Error{ErrorCode::kUsage,
                  "--login headers needs --trust-headers-from with the addresses of the proxy that "
                  "names the viewers, as 10.0.0.7"};
+  if (headers && text.allow_changes)
+    return Error{ErrorCode::kUsage,
+                 "--allow-changes is not accepted with --login headers: changes are made with a "
+                 "viewer's own token, and the proxy passes on none"};
   if (!headers && !text.naming.empty())
     return Error{ErrorCode::kUsage, "--trust-headers-from is accepted with --login headers"};
   if (text.certificate.empty() != text.key.empty())

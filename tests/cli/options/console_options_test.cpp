@@ -82,7 +82,7 @@ TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
        "console: --trust-headers-from is accepted with --cluster"},
       {{"--local", "--login", "headers"}, "console: --login is accepted with --cluster"},
       {{"--cluster", "--login", "headers", "--trust-headers-from", "::1", "--allow-changes"},
-       "accepted with --local"},
+       "--allow-changes"},
       {{"--cluster", "--trusted-proxies", "::1"},
        "--trusted-proxies is accepted with --login token or headers"},
       {{"--cluster", "--login", "token", "--tls-key", "k"}, "belong together; accepted: both"},
