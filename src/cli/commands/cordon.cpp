@@ -8,12 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include <boost/json/serialize.hpp>
-
 #include "commands/commands.h"
 #include "json/path.h"
 #include "kubernetes/cluster.h"
 #include "kubernetes/cordon_plan.h"
+#include "kubernetes/device_cordon.h"
 
 namespace divvy::cli {
 namespace {
@@ -24,55 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPollMs = 500;
 // A pod that was reserved a device before the scheduler saw the cordon is bound by then.
 constexpr auto kSettled = std::chrono::seconds(3);
-constexpr int kMaxTries = 10;  // of a change, if the node is changed meanwhile
 constexpr const char* kConflict = "409 Conflict";
-
-std::string pathOf(const std::string& node) {
-  return "/api/v1/nodes/" + node;
-}
-
-enum class CordonChange { kClose, kOpen, kOpenAll };  // kOpenAll: also devices that no longer exist
-
-// Tries once. Returns false if the node was changed meanwhile.
-Result<bool> change(KubeApi& api, const std::string& node, const Cordons& cordons,
-                    CordonChange what) {
-  const Result<json::value> now = api.call({kube::Verb::kGet, pathOf(node)});
-  if (!now) return now.error();
-  json::object annotations;
-  for (const auto& [key, items] : cordons) {
-    const std::string was = textAt(*now, {"metadata", "annotations", key.c_str()});
-    std::string list;
-    if (what == CordonChange::kClose) list = listWith(was, items);
-    if (what == CordonChange::kOpen) list = listWithout(was, items);
-    if (list == was) continue;
-    if (list.empty()) {
-      annotations[key] = nullptr;
-    } else {
-      annotations[key] = list;
-    }
-  }
-  if (annotations.empty()) return true;
-  kube::Call call{kube::Verb::kPatch, pathOf(node)};
-  call.type = kube::kMergePatch;
-  call.body = json::serialize(json::object{
-      {"metadata", json::object{{"resourceVersion", textAt(*now, {"metadata", "resourceVersion"})},
-                                {"annotations", std::move(annotations)}}}});
-  const Result<json::value> written = api.call(std::move(call));
-  if (written) return true;
-  if (written.error().message().find(kConflict) != std::string::npos) return false;
-  return written.error();
-}
-
-Result<void> write(KubeApi& api, const std::string& node, const Cordons& cordons,
-                   CordonChange what) {
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    const Result<bool> done = change(api, node, cordons, what);
-    if (!done) return done.error();
-    if (*done) return {};
-  }
-  return Error{ErrorCode::kUnavailable,
-               "node " + node + " could not be updated: other clients keep changing it; try again"};
-}
 
 std::string countOf(std::size_t count, const char* noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
@@ -217,8 +168,9 @@ Result<void> drain(Cluster& cluster, const CordonOptions& options, const Cordons
   if (options.dry_run) return dryRun(draining), Result<void>();
   if (const Result<void> read = checkRead(cluster, options.force); !read) return read;
   if (const Result<void> may = checkAll(draining, options.force); !may) return may;
-  const Result<void> closed = write(cluster.api(), options.node, cordons, CordonChange::kClose);
-  if (!closed) return closed;
+  const Result<CordonOutcome> closed =
+      writeCordons(cluster.api(), options.node, cordons, CordonChange::kClose);
+  if (!closed) return closed.error();
   const auto end = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   const auto settled = Clock::now() + kSettled;
   std::size_t count = 0;
@@ -252,8 +204,8 @@ int cordon(const CordonOptions& options) {
   }
   const bool close = options.what == CordonOptions::What::kCordon;
   const CordonChange open = options.device.empty() ? CordonChange::kOpenAll : CordonChange::kOpen;
-  const Result<void> written =
-      write((*cluster)->api(), options.node, *cordons, close ? CordonChange::kClose : open);
+  const Result<CordonOutcome> written =
+      writeCordons((*cluster)->api(), options.node, *cordons, close ? CordonChange::kClose : open);
   if (!written) return fail(written.error());
   for (const auto& [key, items] : *cordons)
     for (const std::string& uuid : items)
