@@ -133,7 +133,7 @@ void BenchCluster::addPod(std::size_t index) {
   reading_.pods.push_back(std::move(pod));
 }
 
-void BenchCluster::change(double seconds) {
+void BenchCluster::advance(double seconds) {
   const auto changes = static_cast<std::size_t>(seconds * static_cast<double>(size_.changes_per_s));
   for (std::size_t i = 0; i < std::min(changes, size_.pods); ++i) {
     console::ClusterPodView& pod = reading_.pods[rng_.below(reading_.pods.size())];
@@ -150,7 +150,7 @@ console::ClusterReading BenchCluster::read() {
   const double begin = nowMs();
   const double cpu = threadCpuMs();
   times_.begin(begin);
-  change((begin - changed_ms_) / 1e3);
+  advance((begin - changed_ms_) / 1e3);
   changed_ms_ = begin;
   console::ClusterReading copy = reading_;
   times_.end(nowMs(), threadCpuMs() - cpu);
@@ -164,6 +164,10 @@ Result<boost::json::object> BenchCluster::explain(const std::string&, const std:
 Result<boost::json::array> BenchCluster::plan(const std::string&, const std::string&,
                                               const std::string&) {
   return boost::json::array();
+}
+
+Result<console::ClusterChangeOutcome> BenchCluster::change(const console::ClusterChange&) {
+  return Error{ErrorCode::kUnsupported, "nothing can be changed here"};
 }
 
 Result<console::Viewer> BenchReviews::authenticate(const std::string& token) {

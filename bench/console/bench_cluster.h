@@ -51,11 +51,12 @@ class BenchCluster : public console::ClusterSource {
   Result<boost::json::object> explain(const std::string&, const std::string&) override;
   Result<boost::json::array> plan(const std::string&, const std::string&,
                                   const std::string&) override;
+  Result<console::ClusterChangeOutcome> change(const console::ClusterChange&) override;
 
  private:
   void addNodes();
   void addPod(std::size_t index);
-  void change(double seconds);
+  void advance(double seconds);
 
   ClusterSize size_;
   ReadingTimes& times_;

@@ -108,7 +108,8 @@ class Console::Impl {
         show_link_(std::move(show_link)),
         api_(executor_,
              {options_, history_, sources_.agents.get(), sources_.cluster.get(),
-              sources_.reviews.get(), scopes_, pools_.blocking, pools_.reports, sources_.naming},
+              sources_.reviews.get(), scopes_, pools_.blocking, pools_.changes, pools_.reports,
+              sources_.naming},
              [this] { show_link_(link()); }),
         poller_(executor_, viewSource()) {}
 
@@ -119,6 +120,7 @@ class Console::Impl {
     *ended_ = true;
     server_.reset();
     pools_.blocking.join();
+    pools_.changes.join();
     pools_.reports.join();
   }
 
@@ -221,7 +223,7 @@ class Console::Impl {
   ShowLink show_link_;
   ScopeList scopes_;
   struct Pools {
-    asio::thread_pool blocking{1}, reports{1};
+    asio::thread_pool blocking{1}, changes{ClusterChangeService::kMaxChanges}, reports{1};
   } pools_;
   ApiService api_;
   ViewPoller poller_;

@@ -76,7 +76,6 @@ TEST_F(ClusterServer, ServerUnreachableFromStart_FailureShown) {
 }
 
 TEST_F(ClusterServer, Session_ModeClusterAndNoChanges) {
-  options_.allow_changes = true;
   startCluster();
   const bj::object session = get(opened(), "session").json();
   EXPECT_EQ(session.at("mode"), "cluster");
@@ -276,10 +275,8 @@ TEST_F(ClusterServer, LargeManifest_UpToOneMebibyte) {
 TEST_F(ClusterServer, RoutesOfOneMachine_Absent) {
   startCluster();
   const Session session = opened();
-  for (const char* target : {"explain", "changes"}) {
-    const unsigned status = post(session, target, "{}").status;
-    EXPECT_TRUE(status == 404u || status == 405u) << target << ' ' << status;
-  }
+  const unsigned status = post(session, "explain", "{}").status;
+  EXPECT_TRUE(status == 404u || status == 405u) << status;
   EXPECT_EQ(post(session, "waiting/lab/serve-2/explain", "{}").status, 405u);
   EXPECT_EQ(get(session, "plan").status, 404u);
 }

@@ -99,6 +99,7 @@ class FakeClusterState {
       std::function<Result<boost::json::object>(const std::string&, const std::string&)>;
   using Plan = std::function<Result<boost::json::array>(
       const std::string& manifest, const std::string& namespace_name, const std::string& token)>;
+  using Change = std::function<Result<ClusterChangeOutcome>(const ClusterChange&)>;
 
   void set(ClusterReading reading) {
     const std::lock_guard lock(mutex_);
@@ -111,6 +112,10 @@ class FakeClusterState {
   void onPlan(Plan plan) {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(plan);
+  }
+  void onChange(Change change) {
+    const std::lock_guard lock(mutex_);
+    change_ = std::move(change);
   }
 
   ClusterReading reading() {
@@ -125,12 +130,17 @@ class FakeClusterState {
     const std::lock_guard lock(mutex_);
     return plan_;
   }
+  Change change() {
+    const std::lock_guard lock(mutex_);
+    return change_;
+  }
 
  private:
   std::mutex mutex_;
   ClusterReading reading_;
   Explain explain_;
   Plan plan_;
+  Change change_;
 };
 
 class FakeClusterSource : public ClusterSource {
@@ -144,6 +154,9 @@ class FakeClusterSource : public ClusterSource {
   Result<boost::json::array> plan(const std::string& manifest, const std::string& namespace_name,
                                   const std::string& token) override {
     return state_->plan()(manifest, namespace_name, token);
+  }
+  Result<ClusterChangeOutcome> change(const ClusterChange& change) override {
+    return state_->change()(change);
   }
 
  private:

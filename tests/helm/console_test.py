@@ -106,7 +106,10 @@ class Rights(unittest.TestCase):
         return sorted(found)
 
     def test_the_account_writes_nothing_but_the_two_reviews(self):
-        documents = render()
+        for words in ((), ("--set", "console.allowChanges=true")):
+            self.writes_nothing_but_the_two_reviews(render(*words))
+
+    def writes_nothing_but_the_two_reviews(self, documents):
         bound = self.roles_of_the_account(documents)
         self.assertEqual(bound, [("ClusterRole", NAME), ("Role", NAME)])
         for kind, name in bound:
@@ -242,6 +245,7 @@ class Said(unittest.TestCase):
                          "--set-string", "listenAddress=[::]")["args"]
         self.assertLessEqual({"--trusted-proxies=10.0.0.0/8,fd00::7", "--name=a cluster",
                               "--team-label=example.com/team", "--interval=5s", "--listen=[::]:9400"}, set(args))
+        self.assertIn("--allow-changes", container("--set", "console.allowChanges=true")["args"])
         env = container("--set", "apiServer.host=10.0.0.1,apiServer.port=6443")["env"]
         self.assertIn({"name": "KUBERNETES_SERVICE_HOST", "value": "10.0.0.1"}, env)
         self.assertIn({"name": "KUBERNETES_SERVICE_PORT", "value": "6443"}, env)
@@ -342,7 +346,7 @@ class Pages(unittest.TestCase):
 
 class Refuses(unittest.TestCase):
     def test_wrong_values(self):
-        for words in ("console.enabled=yes", "console.replicas=2", "console.basePath=gpu", "console.basePath=/a//b",
+        for words in ("console.enabled=yes", "console.allowChanges=yes", "console.replicas=2", "console.basePath=gpu", "console.basePath=/a//b",
                       "console.basePath=/../a", "console.basePath=/a b", "console.basePath=",
                       "console.teamLabel=a b", "console.history=memory", "console.history.size=0",
                       "console.history.size=2 Gi", "console.history.path=/x", "console.service.type=ExternalName",

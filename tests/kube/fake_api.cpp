@@ -36,6 +36,7 @@ FakeCall callOf(const http::request<http::string_body>& request) {
   call.path = target.substr(0, mark);
   if (mark != std::string::npos) call.query = target.substr(mark + 1);
   call.type = std::string(request[http::field::content_type]);
+  call.authorization = std::string(request[http::field::authorization]);
   call.body = request.body();
   return call;
 }

@@ -9,7 +9,7 @@
 //   object's; a name that exists already; a binding of a pod that has a node;
 // - merge, strategic merge and JSON patches (fake_patch.h); 422 if a step of a JSON patch fails;
 // - `status` is written through /status only, and everything else but `spec` through both;
-// - a creation with dryRun answers and changes nothing;
+// - a creation, patch, update or eviction with dryRun answers and changes nothing;
 // - lists and watches of a collection or a namespace, with fieldSelector metadata.name,
 //   metadata.namespace, spec.nodeName or an event's source; 410 as an event for a version before
 //   expireHistory();

@@ -198,6 +198,13 @@ TEST_F(FakeApiTest, DryRun_AnswersAndChangesNothing) {
   EXPECT_EQ(made.at("metadata").at("name").as_string().find("new-"), 0u);
   EXPECT_FALSE(made.at("metadata").at("uid").as_string().empty());
   EXPECT_EQ(api.paths("/api/v1/pods").size(), 1u);
+  const json::object before = *api.find(kPod);
+  const Reply patched = *send(Verb::kPatch, std::string(kPod) + "?dryRun=All",
+                              R"({"metadata":{"labels":{"a":"b"}}})", kube::kMergePatch);
+  EXPECT_EQ(patched.status, 200u) << patched.body;
+  EXPECT_NE(patched.body.find("labels"), std::string::npos);
+  EXPECT_EQ(send(Verb::kPost, std::string(kPod) + "/eviction?dryRun=All", "{}")->status, 201u);
+  EXPECT_EQ(*api.find(kPod), before);
 }
 
 TEST_F(FakeApiTest, EventsOfOneSource_Listed) {

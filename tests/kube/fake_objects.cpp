@@ -279,6 +279,7 @@ FakeReply FakeObjects::update(const Place& place, FakeCall& call) {
   }
   for (const char* member : {"name", "namespace", "uid", "resourceVersion"})
     keep(metadata(object), stored.at("metadata").as_object(), member);
+  if (parametersOf(call.query).contains("dryRun")) return {200, json::serialize(object)};
   if (object != stored) {
     put(place, object);
     call.changed = true;
@@ -314,7 +315,8 @@ FakeReply FakeObjects::evict(const Place& place, FakeCall& call) {
   const std::string uid = textAt(call.json(), {"deleteOptions", "preconditions", "uid"});
   const std::string conflict = conflictOf(pod, uid, "");
   if (!conflict.empty()) return failure(kConflict, "Conflict", conflict);
-  if (metaOf(pod, "deletionTimestamp").empty()) {
+  const bool dry = parametersOf(call.query).contains("dryRun");
+  if (!dry && metaOf(pod, "deletionTimestamp").empty()) {
     metadata(pod)["deletionTimestamp"] = "2026-01-01T00:00:00Z";
     put(place, std::move(pod));
     call.changed = true;

@@ -19,7 +19,8 @@ struct FakeCall {
   std::string method;  // "GET", "POST" ...
   std::string path;    // without the query
   std::string query;
-  std::string type;  // media type of the body
+  std::string type;           // media type of the body
+  std::string authorization;  // the field's value
   std::string body;
   unsigned status = 0;   // of the reply; 0: it was not processed
   bool changed = false;  // it made a new version of an object

@@ -37,6 +37,8 @@ constexpr std::chrono::seconds kShown{5};
 constexpr std::size_t kMaxEvents = 2000;
 // Events of Divvy's scheduler, and of kube-scheduler under that name.
 constexpr const char* kOwnEvents = "fieldSelector=source%3Ddivvy-scheduler";
+// Of changes from consoles.
+constexpr const char* kChangeEvents = "fieldSelector=source%3Ddivvy-console";
 
 Error busy(std::chrono::milliseconds bound) {
   return {ErrorCode::kUnavailable, "the console has been busy with other questions for " +
@@ -96,7 +98,8 @@ class ClusterWatch::Impl {
 
   console::ClusterReading read() {
     console::ClusterReading reading = facts_.read(*cluster_);
-    for (const Collection& one : collections_) reading.collections.push_back(stateOf(one));
+    for (const Collection& one : collections_)
+      if (!one.hidden) reading.collections.push_back(stateOf(one));
     reading.events.assign(events_.begin(), events_.end());
     return reading;
   }
@@ -108,6 +111,7 @@ class ClusterWatch::Impl {
   struct Collection {
     std::string name;
     bool optional = false;  // a cluster may not have this kind of object
+    bool hidden = false;    // another one stands for it in readings
     bool reached = false;
     bool absent = false;
     std::map<std::string, std::string> unread;  // by UID: name and fault of an unreadable object
@@ -118,6 +122,7 @@ class ClusterWatch::Impl {
     std::string path;
     std::string query = {};
     bool optional = false;
+    bool hidden = false;
   };
 
   // A loop with an end: after `ending_` it is cut.
@@ -153,6 +158,7 @@ class ClusterWatch::Impl {
     Collection& one = collections_.emplace_back();
     one.name = terms.name;
     one.optional = terms.optional;
+    one.hidden = terms.hidden;
     kube::EventHandlers handlers;
     handlers.path = std::move(terms.path);
     handlers.query = std::move(terms.query);
@@ -231,20 +237,25 @@ class ClusterWatch::Impl {
           facts_.removeQueue(name);
           cluster_->forecast().removeQueue(name);
         });
-    add(
-        {.name = "events", .path = "/api/v1/events", .query = kOwnEvents},
-        [this](const json::value& object) {
-          addEvent(object);
-          return Result<void>();
-        },
-        // The API server deletes them after an hour; the page keeps them.
-        [](const std::string&, const std::string&) {});
+    for (const char* query : {kOwnEvents, kChangeEvents})
+      add(
+          {.name = "events",
+           .path = "/api/v1/events",
+           .query = query,
+           .hidden = query == kChangeEvents},
+          [this](const json::value& object) {
+            addEvent(object);
+            return Result<void>();
+          },
+          // The API server deletes them after an hour; the page keeps them.
+          [](const std::string&, const std::string&) {});
   }
 
   void addEvent(const json::value& object) {
     console::ClusterEvent event;
     event.uid = textAt(object, {"metadata", "uid"});
-    event.namespace_name = textAt(object, {"involvedObject", "namespace"});
+    // Events of nodes and queues are in a namespace as well: who may list it may read them.
+    event.namespace_name = textAt(object, {"metadata", "namespace"});
     event.pod = textAt(object, {"involvedObject", "name"});
     event.reason = textAt(object, {"reason"});
     event.text = textAt(object, {"message"});

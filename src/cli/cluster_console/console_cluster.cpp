@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster_console/cluster_changes.h"
 #include "json/path.h"
 #include "kubernetes/device_classes.h"
 #include "kubernetes/manifests.h"
@@ -127,6 +128,10 @@ Result<json::array> ConsoleCluster::plan(const std::string& manifest,
   json::array list;
   for (const PodPlan& planned : *plans) list.push_back(planJson(planned));
   return list;
+}
+
+Result<console::ClusterChangeOutcome> ConsoleCluster::change(const console::ClusterChange& change) {
+  return changeCluster(choice_.connection, *watch_, change);
 }
 
 }  // namespace divvy::cli

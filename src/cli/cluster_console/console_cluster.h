@@ -22,6 +22,7 @@ class ConsoleCluster : public console::ClusterSource {
                                       const std::string& pod) override;
   Result<boost::json::array> plan(const std::string& manifest, const std::string& namespace_name,
                                   const std::string& token) override;
+  Result<console::ClusterChangeOutcome> change(const console::ClusterChange& change) override;
 
  private:
   ClusterChoice choice_;

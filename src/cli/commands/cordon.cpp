@@ -17,7 +17,6 @@
 namespace divvy::cli {
 namespace {
 
-namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 500;
@@ -107,7 +106,7 @@ class Drain {
 
   // Without an answer nothing is known.
   bool isThere(const kube::Pod& pod) {
-    const Result<json::value> now =
+    const Result<boost::json::value> now =
         api_.call({kube::Verb::kGet,
                    "/api/v1/namespaces/" + pod.meta.namespace_name + "/pods/" + pod.meta.name});
     if (!now) return now.error().code() != ErrorCode::kNotFound;

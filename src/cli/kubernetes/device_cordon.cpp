@@ -10,13 +10,12 @@
 namespace divvy::cli {
 namespace {
 
-namespace json = boost::json;
-
 constexpr const char* kConflict = "409 Conflict";
 
 // The annotations that differ from the present ones; null removes one.
-json::object differing(const json::value& node, const Cordons& cordons, CordonChange change) {
-  json::object annotations;
+boost::json::object differing(const boost::json::value& node, const Cordons& cordons,
+                              CordonChange change) {
+  boost::json::object annotations;
   for (const auto& [key, items] : cordons) {
     const std::string was = textAt(node, {"metadata", "annotations", key.c_str()});
     std::string list;
@@ -35,19 +34,25 @@ json::object differing(const json::value& node, const Cordons& cordons, CordonCh
 // Tries once. Nothing: the node was changed meanwhile.
 Result<std::optional<CordonOutcome>> tryOnce(KubeApi& api, const std::string& node,
                                              const Cordons& cordons, CordonChange change,
-                                             bool dry_run) {
+                                             const CordonWrite& how) {
   const std::string path = "/api/v1/nodes/" + node;
-  const Result<json::value> now = api.call({kube::Verb::kGet, path});
+  const Result<boost::json::value> now = api.call({kube::Verb::kGet, path});
   if (!now) return now.error();
-  json::object annotations = differing(*now, cordons, change);
+  boost::json::object annotations = differing(*now, cordons, change);
   CordonOutcome outcome{!annotations.empty(), textAt(*now, {"metadata", "uid"})};
+  const boost::json::value* closed = presentAt(*now, {"spec", "unschedulable"});
+  outcome.unschedulable = closed != nullptr && closed->is_bool() && closed->get_bool();
   if (!outcome.changed) return std::optional(outcome);
-  kube::Call call{kube::Verb::kPatch, path + (dry_run ? "?dryRun=All" : "")};
+  kube::Call call{kube::Verb::kPatch, path + (how.dry_run ? "?dryRun=All" : "")};
   call.type = kube::kMergePatch;
-  call.body = json::serialize(json::object{
-      {"metadata", json::object{{"resourceVersion", textAt(*now, {"metadata", "resourceVersion"})},
-                                {"annotations", std::move(annotations)}}}});
-  const Result<json::value> written = api.call(std::move(call));
+  call.body = boost::json::serialize(boost::json::object{
+      {"metadata",
+       boost::json::object{{"resourceVersion", textAt(*now, {"metadata", "resourceVersion"})},
+                           {"annotations", std::move(annotations)}}}});
+  bool ignored = false;
+  bool& sent = how.sent == nullptr ? ignored : *how.sent;
+  const Result<boost::json::value> written = api.call(std::move(call));
+  sent = !written && written.error().code() == ErrorCode::kUnavailable;
   if (written) return std::optional(outcome);
   if (written.error().message().find(kConflict) != std::string::npos)
     return std::optional<CordonOutcome>();
@@ -59,7 +64,7 @@ Result<std::optional<CordonOutcome>> tryOnce(KubeApi& api, const std::string& no
 Result<CordonOutcome> writeCordons(KubeApi& api, const std::string& node, const Cordons& cordons,
                                    CordonChange change, CordonWrite how) {
   for (int tries = 0; tries < how.tries; ++tries) {
-    Result<std::optional<CordonOutcome>> done = tryOnce(api, node, cordons, change, how.dry_run);
+    Result<std::optional<CordonOutcome>> done = tryOnce(api, node, cordons, change, how);
     if (!done) return done.error();
     if (*done) return std::move(**done);
   }

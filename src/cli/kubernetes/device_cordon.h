@@ -19,12 +19,15 @@ enum class CordonChange : std::uint8_t {
 struct CordonWrite {
   bool dry_run = false;  // the API server checks it and writes nothing
   int tries = 10;        // if other clients change the node meanwhile
+  // Set to true if a write was sent and has no reply; null: not of interest.
+  bool* sent = nullptr;
 };
 
-// What became of a write.
+// The result of a write.
 struct CordonOutcome {
   bool changed = false;  // false: the annotations were as requested, and nothing was sent
   std::string node_uid;
+  bool unschedulable = false;  // the node accepts no pods at all (kubectl cordon)
 };
 
 // Cordons or uncordons the devices of `node`, which is the name of an object. kUnavailable: other

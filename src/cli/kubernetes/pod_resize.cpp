@@ -13,7 +13,6 @@
 namespace divvy::cli {
 namespace {
 
-namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 200;
@@ -30,7 +29,7 @@ std::string PodName::text() const {
 }
 
 Result<kube::Pod> readPod(KubeApi& api, const PodName& name) {
-  const Result<json::value> object = api.call({kube::Verb::kGet, name.path()});
+  const Result<boost::json::value> object = api.call({kube::Verb::kGet, name.path()});
   if (!object) return Error(object.error()).context(name.text());
   return kube::podOf(*object);
 }
@@ -80,11 +79,12 @@ Result<void> requestResize(KubeApi& api, const PodName& name, const kube::Pod& p
                            const kube::ResizeRequest& change, bool dry_run) {
   kube::Call call{kube::Verb::kPatch, name.path() + (dry_run ? "?dryRun=All" : "")};
   call.type = kube::kMergePatch;
-  call.body = json::serialize(json::object{
+  call.body = boost::json::serialize(boost::json::object{
       {"metadata",
-       json::object{{"uid", pod.meta.uid},
-                    {"annotations", json::object{{kube::kChangeKey, kube::encode(change)}}}}}});
-  const Result<json::value> written = api.call(std::move(call));
+       boost::json::object{
+           {"uid", pod.meta.uid},
+           {"annotations", boost::json::object{{kube::kChangeKey, kube::encode(change)}}}}}});
+  const Result<boost::json::value> written = api.call(std::move(call));
   return written ? Result<void>() : Error(written.error()).context(name.text());
 }
 

@@ -60,7 +60,8 @@ void Grammar::addConsole() {
                    "[divvy-system]")
       ->type_name("NAMESPACE");
   console->add_flag("--allow-changes", text.allow_changes,
-                    "resize shares and change priorities from the page");
+                    "make changes from the page, each after a dry run; of a cluster with the "
+                    "viewer's own rights");
   addSim(console, "only this simulated node");
   addCluster(console);
   addMinRuntime(console);

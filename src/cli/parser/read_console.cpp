@@ -103,6 +103,7 @@ Result<void> readLogin(const ConsoleText& text, ConsoleOptions* console) {
 Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
   const ConsoleText& text = raw.console;
   const bool cluster = meansCluster(raw);
+  console->allow_changes = text.allow_changes;
   if (text.local == cluster)
     return Error{ErrorCode::kUsage,
                  "console: accepted is one of --local (this machine) and --cluster (a cluster)"};
@@ -115,12 +116,10 @@ Result<void> readPlace(const RawOptions& raw, ConsoleOptions* console) {
         return Error{ErrorCode::kUsage,
                      "console: " + std::string(option) + " is accepted with --cluster"};
     if (raw.sim_given) console->sim = raw.sim;
-    console->allow_changes = text.allow_changes;
     console->history = historyFile(text.history);
     return {};
   }
-  if (raw.sim_given || text.allow_changes)
-    return Error{ErrorCode::kUsage, "console: --sim and --allow-changes are accepted with --local"};
+  if (raw.sim_given) return Error{ErrorCode::kUsage, "console: --sim is accepted with --local"};
   Result<ClusterChoice> choice = clusterOf(raw);
   if (!choice) return choice.error();
   console->cluster = std::move(*choice);

@@ -231,23 +231,23 @@ Keys: q quits. Without a terminal, one frame is printed as plain text (-n COUNT 
     {"console",
      R"(Examples:
   divvy console --local
-  divvy console --local --listen 127.0.0.1:8080 --allow-changes
+  divvy console --local --listen 127.0.0.1:8080
   divvy console --local --sim h100 --history memory
-  divvy console --cluster --context prod --team-label example.com/team --prices prices.yaml
+  divvy console --cluster --context prod --allow-changes --prices prices.yaml
   divvy console --cluster --login token --listen 0.0.0.0:9400 --tls-cert tls.crt --tls-key tls.key
 
 Serves a web page until Ctrl-C. --local: devices, shares, waiting requests, events and charts of
 this machine. --cluster: nodes, pods and queues that the kubeconfig's user may list: which pods wait
-and why, what would fit, which pods have which devices. It changes nothing. What the pods use is
-read from Divvy's agents, for users who may get pods/proxy in the agents' namespace.
+and why, what would fit, which pods have which devices. What pods use is read from Divvy's agents,
+for users who may get pods/proxy in the agents' namespace.
 
 The printed link opens one session; each use prints a new link. The page is for browsers on
 this machine: to see it elsewhere, forward the port (ssh -L 9400:127.0.0.1:9400 HOST).
 --login token serves any address. A viewer signs in with a Kubernetes token (kubectl create token
 NAME --audience divvy-console), or at a proxy (--login headers). It sees objects that it may list.
 
-The page is read-only. With --local --allow-changes it also resizes running shares and changes their
-priority; each change is shown before it is made.
+The page is read-only. With --allow-changes it resizes shares and changes their priority, each after
+a dry run. Of a cluster it also cordons devices, evicts pods, writes notices and changes queues.
 --prices FILE gives usage its cost. The file is YAML (currency: EUR, prices: [{model: H100,
 perHour: 2.90, from: 2026-07-01}]); of several prices of a model the latest "from" counts.
 --history FILE keeps the charts over a restart: 15 minutes at 5 s, 6 hours at 1 minute, 14 days at

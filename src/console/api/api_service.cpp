@@ -93,12 +93,15 @@ bj::object scopeObject(const ViewerScope& scope) {
           {"events", namesOrNull(scope.events)}};
 }
 
-// What a viewer does to change something, if this session may not.
-const char* howToChange(const Session& session, bool in_cluster) {
+// Whether changes are on, and the action of a viewer that may make none.
+bj::object changesOf(const ApiParts& parts, const Session& session) {
+  const bool on = parts.options.allow_changes;
+  std::string how = "start the console with --allow-changes";
+  if (parts.cluster != nullptr) how += " (chart: console.allowChanges)";
+  if (on && !hasOwnRights(session)) how = kSignInWithOwnRights;
   if (session.isNamed())
-    return "the proxy passes on no token of yours, so the page changes nothing; use kubectl";
-  return in_cluster ? "changes from a cluster's page are not available yet"
-                    : "start the console with --allow-changes";
+    how = "the proxy passes on no token of yours, so the page changes nothing; use kubectl";
+  return {{"enabled", on}, {"how", how}};
 }
 
 // Totals of nothing, until the source has been read.
@@ -145,7 +148,7 @@ ApiService::ApiService(boost::asio::any_io_executor executor, const ApiParts& pa
                        ViewerLogin::Parts{sessions_, *parts.reviews, parts.options.review_interval},
                        loginEffects())),
       admission_(guard_, sessions_, login_.get(), parts_.naming),
-      questions_(parts, admission_),
+      questions_(parts, admission_, [this](const Session& session) { return viewOf(session); }),
       session_opened_(std::move(session_opened)) {}
 
 void ApiService::tellScopes() {
@@ -163,7 +166,6 @@ std::shared_ptr<const ConsoleView> ApiService::viewOf(const Session& session) {
 void ApiService::publish(std::shared_ptr<const ViewSet> views) {
   present_.views = std::move(views);
   present_.orders.clear();
-  questions_.setView(present_.views->whole);
   // Of agents, those that do not answer are shown, too.
   has_view_ = parts_.cluster == nullptr || present_.views->whole->data_ms != 0;
   groups_.publish(*present_.views);
@@ -327,7 +329,6 @@ ApiService::Awaited ApiService::closeSession(http::Query query) {
 
 http::Answer ApiService::sessionAnswer(const http::Query&, const Session& session) {
   const ConsoleOptions& options = parts_.options;
-  const bool changes = options.allow_changes && parts_.cluster == nullptr;
   return jsonAnswer({
       {"user", session.user},
       {"mode", parts_.cluster != nullptr ? "cluster" : "local"},
@@ -335,10 +336,10 @@ http::Answer ApiService::sessionAnswer(const http::Query&, const Session& sessio
       {"csrf", session.csrf},
       {"version", options.version},
       {"node", placeName()},
-      {"can", bj::object{{"change", changes}, {"plan", mayPlan(session)}}},
+      {"can", bj::object{{"change", options.allow_changes && hasOwnRights(session)},
+                         {"plan", hasOwnRights(session)}}},
       {"scope", scopeObject(session.scope)},
-      {"changes", bj::object{{"enabled", changes},
-                             {"how", howToChange(session, parts_.cluster != nullptr)}}},
+      {"changes", changesOf(parts_, session)},
       {"history", historyState(parts_.history, options.history_file.empty())},
       {"poll_ms", options.interval.count()},
       {"base_path", options.base_path},

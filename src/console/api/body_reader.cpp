@@ -1,10 +1,10 @@
 #include "api/body_reader.h"
 
-#include <algorithm>
 #include <optional>
 
 #include <boost/json.hpp>
 
+#include "api/body_members.h"
 #include "base/bytes.h"
 
 namespace divvy::console {
@@ -15,54 +15,17 @@ namespace bj = boost::json;
 constexpr unsigned kMaxGpus = 64;
 constexpr unsigned kWholePercent = 100;
 
-Error bad(const std::string& member, const std::string& accepted) {
-  return {ErrorCode::kUsage, member + ": accepted is " + accepted};
-}
-
-Result<bj::object> parseObject(std::string_view body) {
-  boost::system::error_code fault;
-  bj::value value = bj::parse(body, fault);
-  if (fault || !value.is_object())
-    return Error{ErrorCode::kUsage, "the body is not one JSON object"};
-  return std::move(value.get_object());
-}
-
-Result<void> checkMembers(const bj::object& object, const std::vector<std::string_view>& accepted) {
-  for (const auto& member : object) {
-    const std::string_view name = member.key();
-    if (std::find(accepted.begin(), accepted.end(), name) != accepted.end()) continue;
-    std::string all;
-    for (const std::string_view one : accepted) all += (all.empty() ? "" : ", ") + std::string(one);
-    return Error{ErrorCode::kUsage,
-                 "unknown member \"" + std::string(name.substr(0, 64)) + "\"; accepted: " + all};
-  }
-  return {};
-}
-
-// Nothing: the member is absent, null or empty.
-Result<std::optional<std::string>> textOf(const bj::object& object, const char* name) {
-  const bj::value* value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return std::optional<std::string>();
-  if (!value->is_string()) return bad(name, "a text");
-  const std::string text(value->get_string());
-  return text.empty() ? std::optional<std::string>() : std::optional<std::string>(text);
-}
-
-Result<std::optional<unsigned>> numberOf(const bj::object& object, const char* name,
-                                         unsigned most) {
-  const bj::value* value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return std::optional<unsigned>();
-  boost::system::error_code fault;
-  const auto number = value->to_number<std::uint64_t>(fault);
-  if (fault || number < 1 || number > most)
-    return bad(name, "a number from 1 to " + std::to_string(most));
-  return std::optional<unsigned>(static_cast<unsigned>(number));
+Result<std::optional<unsigned>> unsignedMember(const bj::object& object, const char* name,
+                                               unsigned most) {
+  const Result<std::optional<std::int64_t>> number = numberMember(object, name, 1, most);
+  if (!number) return number.error();
+  return *number ? std::optional<unsigned>(static_cast<unsigned>(**number)) : std::nullopt;
 }
 
 template <typename T, typename Parse>
 Result<void> parseMember(const bj::object& object, const char* name, Parse parse,
                          std::optional<T>& out) {
-  const Result<std::optional<std::string>> text = textOf(object, name);
+  const Result<std::optional<std::string>> text = textMember(object, name);
   if (!text) return text.error();
   if (!*text) return {};
   Result<T> parsed = parse(**text);
@@ -83,7 +46,8 @@ Result<ShareTerms> readTerms(const bj::object& object) {
   Result<void> read = parseMember(object, "memory", agent::parseMemoryAsk, terms.memory);
   if (read) read = parseMember(object, "priority", agent::parsePriority, terms.priority);
   if (!read) return read.error();
-  const Result<std::optional<unsigned>> cores = numberOf(object, "cores", kWholePercent * kMaxGpus);
+  const Result<std::optional<unsigned>> cores =
+      unsignedMember(object, "cores", kWholePercent * kMaxGpus);
   if (!cores) return cores.error();
   terms.cores = *cores;
   return terms;
@@ -97,7 +61,7 @@ std::string sizeText(std::uint64_t bytes) {
 
 Result<std::string> readToken(std::string_view body) {
   const Error bad{ErrorCode::kUsage, "the body: accepted is {\"token\": \"...\"}"};
-  const Result<bj::object> object = parseObject(body);
+  const Result<bj::object> object = parseBody(body);
   if (!object) return bad;
   const bj::value* token = object->if_contains("token");
   if (token == nullptr || !token->is_string()) return bad;
@@ -105,18 +69,18 @@ Result<std::string> readToken(std::string_view body) {
 }
 
 Result<Question> readQuestion(std::string_view body) {
-  const Result<bj::object> object = parseObject(body);
+  const Result<bj::object> object = parseBody(body);
   if (!object) return object.error();
   const Result<void> known =
       checkMembers(*object, {"memory", "cores", "gpus", "priority", "model", "node"});
   if (!known) return known.error();
   const Result<ShareTerms> terms = readTerms(*object);
   if (!terms) return terms.error();
-  const Result<std::optional<unsigned>> gpus = numberOf(*object, "gpus", kMaxGpus);
+  const Result<std::optional<unsigned>> gpus = unsignedMember(*object, "gpus", kMaxGpus);
   if (!gpus) return gpus.error();
-  const Result<std::optional<std::string>> model = textOf(*object, "model");
+  const Result<std::optional<std::string>> model = textMember(*object, "model");
   if (!model) return model.error();
-  const Result<std::optional<std::string>> node = textOf(*object, "node");
+  const Result<std::optional<std::string>> node = textMember(*object, "node");
   if (!node) return node.error();
   Question question;
   question.node = node->value_or("");
@@ -125,31 +89,31 @@ Result<Question> readQuestion(std::string_view body) {
   if (terms->memory) ask.memory = *terms->memory;
   ask.cores = terms->cores.value_or(0);
   if (ask.cores != 0 && (ask.cores < ask.gpus || ask.cores > ask.gpus * kWholePercent))
-    return bad("cores", std::to_string(ask.gpus) + " to " +
-                            std::to_string(ask.gpus * kWholePercent) + " percent for " +
-                            std::to_string(ask.gpus) + " devices");
+    return notAccepted("cores", std::to_string(ask.gpus) + " to " +
+                                    std::to_string(ask.gpus * kWholePercent) + " percent for " +
+                                    std::to_string(ask.gpus) + " devices");
   if (*model) ask.models = {**model};
   question.request.priority = terms->priority.value_or(agent::Priority::kNormal);
   return question;
 }
 
 Result<ShareChange> readChange(std::string_view body) {
-  const Result<bj::object> object = parseObject(body);
+  const Result<bj::object> object = parseBody(body);
   if (!object) return object.error();
   Result<void> known = checkMembers(*object, {"what", "target", "to", "dry_run"});
   if (!known) return known.error();
-  const Result<std::optional<std::string>> what = textOf(*object, "what");
+  const Result<std::optional<std::string>> what = textMember(*object, "what");
   if (!what) return what.error();
   if (what->value_or("") != "resize" && what->value_or("") != "priority")
-    return bad("what", "resize or priority");
+    return notAccepted("what", "resize or priority");
   const bj::value* target = object->if_contains("target");
   const bj::value* to = object->if_contains("to");
-  if (target == nullptr || !target->is_object()) return bad("target", "{\"share\": ID}");
+  if (target == nullptr || !target->is_object()) return notAccepted("target", "{\"share\": ID}");
   if (to == nullptr || !to->is_object())
-    return bad("to", "an object with memory and cores, or with priority");
-  const Result<std::optional<std::string>> share = textOf(target->get_object(), "share");
+    return notAccepted("to", "an object with memory and cores, or with priority");
+  const Result<std::optional<std::string>> share = textMember(target->get_object(), "share");
   if (!share) return share.error();
-  if (!*share) return bad("target", "{\"share\": ID}");
+  if (!*share) return notAccepted("target", "{\"share\": ID}");
   known = what->value() == "resize" ? checkMembers(to->get_object(), {"memory", "cores"})
                                     : checkMembers(to->get_object(), {"priority"});
   if (!known) return known.error();
@@ -162,7 +126,7 @@ Result<ShareChange> readChange(std::string_view body) {
   change.request.cores = terms->cores.value_or(0);
   change.request.priority = terms->priority;
   const bj::value* dry = object->if_contains("dry_run");
-  if (dry != nullptr && !dry->is_bool()) return bad("dry_run", "true or false");
+  if (dry != nullptr && !dry->is_bool()) return notAccepted("dry_run", "true or false");
   change.dry_run = dry == nullptr || dry->get_bool();
   return change;
 }
@@ -194,14 +158,14 @@ Result<std::vector<std::string>> effectsOf(const ShareChange& change, const Row&
 }
 
 Result<ManifestQuestion> readManifestQuestion(std::string_view body) {
-  const Result<bj::object> object = parseObject(body);
+  const Result<bj::object> object = parseBody(body);
   if (!object) return object.error();
   const Result<void> known = checkMembers(*object, {"manifest", "namespace"});
   if (!known) return known.error();
-  Result<std::optional<std::string>> manifest = textOf(*object, "manifest");
+  Result<std::optional<std::string>> manifest = textMember(*object, "manifest");
   if (!manifest) return manifest.error();
-  if (!*manifest) return bad("manifest", "YAML or JSON of pods or workloads");
-  Result<std::optional<std::string>> namespace_name = textOf(*object, "namespace");
+  if (!*manifest) return notAccepted("manifest", "YAML or JSON of pods or workloads");
+  Result<std::optional<std::string>> namespace_name = textMember(*object, "namespace");
   if (!namespace_name) return namespace_name.error();
   return ManifestQuestion{std::move(**manifest), namespace_name->value_or("")};
 }

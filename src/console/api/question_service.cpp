@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "api/body_reader.h"
+#include "api/call_counter.h"
 #include "api/pool_call.h"
 #include "api/reply.h"
 #include "viewers/viewer_filter.h"
@@ -20,18 +21,6 @@ namespace bj = boost::json;
 constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMaxManifest = std::uint64_t{1} << 20;
 
-// Counts a call from its begin to its end, however it ends. The console may end before the call.
-class CountedCall {
- public:
-  explicit CountedCall(std::shared_ptr<unsigned> count) : count_(std::move(count)) { ++*count_; }
-  ~CountedCall() { --*count_; }
-  CountedCall(const CountedCall&) = delete;
-  CountedCall& operator=(const CountedCall&) = delete;
-
- private:
-  std::shared_ptr<unsigned> count_;
-};
-
 // An API server refuses with this text (kube::errorOf()).
 http::Answer clusterError(const Error& error) {
   if (error.message().find("403 Forbidden") != std::string::npos)
@@ -40,11 +29,6 @@ http::Answer clusterError(const Error& error) {
 }
 
 }  // namespace
-
-bool mayPlan(const Session& session) {
-  // Without a token of the viewer, the console's own rights would be used.
-  return session.viewer.user.empty() || session.viewer.api_token;
-}
 
 void QuestionService::addRoutes(std::vector<http::Route>& out) {
   const std::string api = parts_.options.base_path + "api/v1/";
@@ -59,6 +43,7 @@ void QuestionService::addRoutes(std::vector<http::Route>& out) {
                  [this](http::Query query) { return explainPod(std::move(query)); }});
   out.push_back({"POST", api + "plan", kMaxManifest,
                  [this](http::Query query) { return plan(std::move(query)); }});
+  cluster_changes_.addRoutes(out);
 }
 
 QuestionService::Awaited QuestionService::explain(http::Query query) {
@@ -68,7 +53,7 @@ QuestionService::Awaited QuestionService::explain(http::Query query) {
   if (!question) co_return errorAnswer(question.error());
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the agent answers other questions; ask again");
-  const CountedCall counted(calls_);
+  const CallCounter counted(calls_);
   const std::function<Result<agent::ExplainReply>()> call = [this, &question] {
     return parts_.agents->explain(question->node, question->request);
   };
@@ -84,8 +69,9 @@ QuestionService::Awaited QuestionService::change(http::Query query) {
                           "changes are off; start the console with --allow-changes");
   Result<ShareChange> change = readChange(query.body);
   if (!change) co_return errorAnswer(change.error());
-  const auto share = view_->shares.find(change->share);
-  if (share == view_->shares.end())
+  const std::shared_ptr<const ConsoleView> view = view_of_(*std::get<SessionStore::Held>(found));
+  const auto share = view->shares.find(change->share);
+  if (share == view->shares.end())
     co_return errorAnswer(404, "not-found", "the share has ended; nothing was changed");
   const Result<std::vector<std::string>> effects = effectsOf(*change, share->second->members());
   if (!effects) co_return errorAnswer(effects.error());
@@ -96,7 +82,7 @@ QuestionService::Awaited QuestionService::change(http::Query query) {
     co_return errorAnswer(503, "busy", "the agent makes other changes; try again");
   change->request.tenant = std::string(share->second->at("tenant").get_string());
   const std::string node(share->second->at("node").get_string());
-  const CountedCall counted(calls_);
+  const CallCounter counted(calls_);
   const std::function<Result<void>()> call = [this, node, &change] {
     return parts_.agents->change(node, change->request);
   };
@@ -114,7 +100,7 @@ QuestionService::Awaited QuestionService::explainPod(http::Query query) {
     co_return errorAnswer(404, "not-found", "there is no such pod among those that you may list");
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
-  const CountedCall counted(calls_);
+  const CallCounter counted(calls_);
   const std::function<Result<bj::object>()> call = [this, &query] {
     return parts_.cluster->explain(std::string(query.capture("namespace")),
                                    std::string(query.capture("pod")));
@@ -132,16 +118,15 @@ QuestionService::Awaited QuestionService::plan(http::Query query) {
     co_return errorAnswer(403, "forbidden",
                           "a plan reads the cluster with your own rights, and the proxy passes on "
                           "no token of yours; run divvy plan");
-  if (!mayPlan(*session))
+  if (!hasOwnRights(*session))
     co_return errorAnswer(
         403, "forbidden",
-        "a plan reads the cluster with your own rights: sign in with a token that "
-        "the API server accepts (kubectl create token NAME)");
+        std::string("a plan reads the cluster with your own rights: ") + kSignInWithOwnRights);
   const Result<ManifestQuestion> question = readManifestQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
   if (*calls_ >= kMaxCalls)
     co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
-  const CountedCall counted(calls_);
+  const CallCounter counted(calls_);
   const std::function<Result<bj::array>()> call = [this, &question, &session] {
     return parts_.cluster->plan(question->manifest, question->namespace_name,
                                 session->viewer.token);

@@ -4,39 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include <boost/asio/thread_pool.hpp>
-
 #include "api/admission.h"
-#include "console/cluster_source.h"
-#include "console/console.h"
-#include "console/node_source.h"
-#include "console/viewer.h"
-#include "history/store.h"
+#include "api/api_parts.h"
+#include "api/cluster_change_service.h"
 #include "http/server.h"
-#include "http/trusted_proxies.h"
-#include "view/console_view.h"
-#include "viewers/scope_list.h"
 
 namespace divvy::console {
-
-// The parts of a console that the API uses. All outlive it.
-struct ApiParts {
-  const ConsoleOptions& options;
-  history::Store& history;
-  // One of both: the agents of this machine, or a cluster.
-  NodeSource* agents;
-  ClusterSource* cluster;
-  // Of viewers' tokens; null: a link opens sessions.
-  ViewerReviews* reviews;
-  ScopeList& scopes;                   // that views are built for
-  boost::asio::thread_pool& blocking;  // for calls that wait
-  boost::asio::thread_pool& reports;   // for those that read the history
-  // Proxies that name the viewers in header fields; empty: viewers sign in themselves.
-  const http::TrustedProxies& naming;
-};
-
-// Returns whether plans can be made with the rights of this session.
-bool mayPlan(const Session& session);
 
 // Used on the server's thread only.
 class QuestionService {
@@ -44,14 +17,17 @@ class QuestionService {
   // Calls in progress at the same time; a further one gets 503.
   static constexpr unsigned kMaxCalls = 16;
 
+  using ViewOf = ClusterChangeService::ViewOf;
+
   // `admission` outlives it.
-  QuestionService(const ApiParts& parts, const Admission& admission)
-      : parts_(parts), admission_(admission) {}
+  QuestionService(const ApiParts& parts, const Admission& admission, const ViewOf& view_of)
+      : parts_(parts),
+        admission_(admission),
+        view_of_(view_of),
+        cluster_changes_(parts, admission, view_of) {}
 
   // Adds the routes of a machine, or of a cluster.
   void addRoutes(std::vector<http::Route>& out);
-  // Sets the view that changes refer to.
-  void setView(std::shared_ptr<const ConsoleView> view) { view_ = std::move(view); }
 
  private:
   using Awaited = boost::asio::awaitable<http::Answer>;
@@ -63,7 +39,8 @@ class QuestionService {
 
   ApiParts parts_;
   const Admission& admission_;
-  std::shared_ptr<const ConsoleView> view_ = std::make_shared<const ConsoleView>();
+  ViewOf view_of_;
+  ClusterChangeService cluster_changes_;
   std::shared_ptr<unsigned> calls_ = std::make_shared<unsigned>(0);  // in progress
 };
 

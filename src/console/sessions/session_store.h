@@ -29,6 +29,7 @@ struct Session {
   std::uint64_t reviews = 0;     // that did not fail
   bool in_review = false;
   unsigned reports = 0;           // answers from the history that are in progress
+  unsigned changes = 0;           // changes of the cluster that are in progress
   std::int64_t scope_ms = 0;      // when its scope was reviewed last
   std::set<std::string> refused;  // namespaces that it may not see, when they were asked about last
   // Of a viewer that a proxy names: when it did last, and when the streams were closed last.

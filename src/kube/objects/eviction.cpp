@@ -47,6 +47,7 @@ Result<Eviction> evictionOf(const Reply& reply) {
 asio::awaitable<Result<Eviction>> evict(Client& client, EvictionOptions ask) {
   Call call{Verb::kPost,
             "/api/v1/namespaces/" + ask.namespace_name + "/pods/" + ask.name + "/eviction"};
+  if (ask.dry_run) call.path += "?dryRun=All";
   call.body = json::serialize(json::object{
       {"apiVersion", "policy/v1"},
       {"kind", "Eviction"},

@@ -184,6 +184,23 @@ TEST_F(ClusterWatchTest, Event_ShownAfterItsEnd) {
   EXPECT_EQ(read().events.size(), 1u);
 }
 
+// Of a node the Event is in the namespace "default".
+TEST_F(ClusterWatchTest, EventOfConsole_Shown) {
+  start();
+  ASSERT_TRUE(untilKnown());
+  api_->set("/api/v1/namespaces/default/events/n.1",
+            {{"source", {{"component", "divvy-console"}}},
+             {"reason", "DeviceCordoned"},
+             {"message", "jane: device GPU-1 of n takes no new pods"},
+             {"lastTimestamp", "2026-01-02T03:04:05Z"},
+             {"involvedObject", {{"kind", "Node"}, {"name", "n"}}}});
+  ASSERT_TRUE(until([](const auto& now) { return now.events.size() == 1; }));
+  EXPECT_EQ(reading_.events[0].namespace_name, "default");
+  EXPECT_EQ(reading_.events[0].pod, "n");
+  EXPECT_EQ(reading_.events[0].actor, "divvy-console");
+  EXPECT_EQ(reading_.collections.size(), 7u);
+}
+
 TEST_F(ClusterWatchTest, UnreadablePod_CountedUntilReadable) {
   json::object wrong = gpuPod("p");
   wrong["spec"].get_object()["containers"] = 5;

@@ -30,6 +30,16 @@ TEST(ConsoleOptions, Cluster_LinkWithoutTls) {
     EXPECT_EQ(options.certificate_file + options.key_file + options.name, "");
     EXPECT_EQ(options.host, "127.0.0.1");
     EXPECT_EQ(options.port, 9400);
+    EXPECT_FALSE(options.allow_changes);
+  }
+}
+
+TEST(ConsoleOptions, AllowChanges_OfMachineAndCluster) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--local"}, {"--cluster"}, {"--cluster", "--login", "token"}}) {
+    std::vector<std::string> more = words;
+    more.push_back("--allow-changes");
+    EXPECT_TRUE(parsed(more).allow_changes) << words.back();
   }
 }
 
@@ -88,7 +98,7 @@ TEST(ConsoleOptions, RejectedWords_UsageWithAccepted) {
       {{"--cluster", "--login", "token", "--tls-key", "k"}, "belong together; accepted: both"},
       {{"--cluster", "--name", "a\nb"}, "--name is not accepted; up to 253 bytes"},
       {{"--cluster", "--name", std::string(254, 'x')}, "--name is not accepted; up to 253 bytes"},
-      {{"--cluster", "--login", "token", "--allow-changes"}, "accepted with --local"},
+      {{"--cluster", "--sim", "h100"}, "--sim is accepted with --local"},
       {{"--cluster", "--login", "token", "--listen", "9400"}, "HOST:PORT is"},
   };
   for (const auto& [words, says] : cases) {

@@ -13,6 +13,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/result.h"
+#include "console/cluster_change.h"
 #include "kube/queue.h"
 #include "scheduler/device_usage.h"
 
@@ -74,9 +75,12 @@ struct ClusterPool {
   std::vector<std::string> namespaces;  // empty: all
 };
 
-// An Event of the API server about a pod.
+// An Event of the API server.
 struct ClusterEvent {
-  std::string uid, namespace_name, pod, reason, text, actor;
+  std::string uid;
+  std::string namespace_name;  // of the Event
+  std::string pod;             // or node, or queue, that it is about
+  std::string reason, text, actor;
   std::int64_t time_ms = 0;
 };
 
@@ -129,8 +133,8 @@ struct ClusterReading {
   bool known() const;
 };
 
-// Blocking access to a cluster. read() is called by one thread; explain() and plan() may be called
-// by another one at the same time. Each call returns within 30 s.
+// Blocking access to a cluster. read() is called by one thread; the other functions may be called
+// by several others at the same time. Each call returns within 30 s.
 class ClusterSource {
  public:
   virtual ~ClusterSource() = default;
@@ -147,6 +151,11 @@ class ClusterSource {
   virtual Result<boost::json::array> plan(const std::string& manifest,
                                           const std::string& namespace_name,
                                           const std::string& token) = 0;
+  // Makes a change, or with `dry_run` has the API server check it. Refusals of the API server and
+  // the scheduler are outcomes. kUsage: the change is not possible of this object. kNotFound: the
+  // object is gone; nothing was changed. kUnavailable: the API server does not answer; the message
+  // says whether the change may have been made.
+  virtual Result<ClusterChangeOutcome> change(const ClusterChange& change) = 0;
 };
 
 }  // namespace divvy::console

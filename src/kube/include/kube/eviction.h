@@ -28,6 +28,7 @@ struct EvictionOptions {
   std::string namespace_name, name, uid;  // only the pod of this UID is evicted
   // As Call::still.
   std::function<bool()> still = {};
+  bool dry_run = false;  // the server checks rights and budgets, and evicts nothing
 };
 
 // Returns the outcome of a reply to an eviction. Pure. kUnavailable: the server did not decide
