@@ -250,6 +250,25 @@ TEST_F(ConsoleChanges, ManyChanges_FurtherOnesBusyAndPagesAnswered) {
   EXPECT_EQ(post(session, "changes", kEvict).status, 200u);
 }
 
+// The history of the console is written by the change, and the loop goes on after both.
+TEST_F(ConsoleChanges, DestroyedDuringChange_LoopGoesOn) {
+  Gate gate;
+  cluster_->onChange([&gate](const ClusterChange&) {
+    gate.pass();
+    return ClusterChangeOutcome();
+  });
+  startWithLink();
+  const Session session = opened();
+  RawClient client(port_);
+  client.send(requestText("POST", "/api/v1/changes", fieldsOf(session), kEvictNow));
+  ASSERT_TRUE(gate.waitFor(1));
+  std::thread opener([&gate] { gate.open(); });
+  inLoop([this] { console_.reset(); });
+  opener.join();
+  client.rest();
+  for (int i = 0; i < 3; ++i) inLoop([] {});
+}
+
 // The history has changes that were made or refused, and no dry runs.
 TEST_F(ConsoleChanges, MadeChanges_InTheHistory) {
   std::string folder = testing::TempDir() + "divvy-changes-XXXXXX";
