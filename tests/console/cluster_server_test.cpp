@@ -292,8 +292,7 @@ TEST_F(ClusterServer, NoSession_EveryRoute401) {
     }
   for (const char* target :
        {"session", "overview", "series", "usage", "usage.csv", "usage.focus.csv", "rightsize",
-        "rightsize.csv", "about",
-        "stream?topics=queues", "waiting/lab/serve-2/explain"})
+        "rightsize.csv", "about", "stream?topics=queues", "waiting/lab/serve-2/explain"})
     EXPECT_EQ(ask("GET", std::string("/api/v1/") + target).status, 401u) << target;
   EXPECT_EQ(ask("POST", "/api/v1/plan", "", R"({"manifest": "a"})").status, 401u);
 }

@@ -159,11 +159,10 @@ TEST_F(ConsoleProxy, OtherAddress_401WithAndWithoutNames) {
   options_.trust_headers_from = {"127.0.0.2"};
   options_.trusted_proxies = {"127.0.0.1"};
   startViewers();
-  for (const std::string& fields :
-       {std::string(), named("lara"), named("lara", "mlers"),
-        named("lara") + "X-Forwarded-For: 127.0.0.2\r\n",
-        named("lara") + "Forwarded: for=127.0.0.2\r\n",
-        std::string("Authorization: Bearer lab-token\r\n")}) {
+  for (const std::string& fields : {std::string(), named("lara"), named("lara", "mlers"),
+                                    named("lara") + "X-Forwarded-For: 127.0.0.2\r\n",
+                                    named("lara") + "Forwarded: for=127.0.0.2\r\n",
+                                    std::string("Authorization: Bearer lab-token\r\n")}) {
     for (const char* target : {"session", "overview", "shares", "waiting", "events", "about",
                                "stream?topics=shares", "usage.csv", "series"}) {
       const Reply reply = read(target, fields);
@@ -307,8 +306,7 @@ TEST_F(ConsoleProxy, Effects_CsrfNeededAlways) {
   const std::string own = "X-Divvy-CSRF: " + csrfOf(named("lara")) + "\r\n";
   for (const std::string& fields :
        {std::string(), std::string("Authorization: Bearer a\r\n"),
-        std::string("X-Divvy-CSRF: \r\n"),
-        "X-Divvy-CSRF: " + csrfOf(named("mia")) + "\r\n",
+        std::string("X-Divvy-CSRF: \r\n"), "X-Divvy-CSRF: " + csrfOf(named("mia")) + "\r\n",
         "X-Divvy-CSRF: " + csrfOf(named("lara", "mlers")) + "\r\n"}) {
     const Reply reply = post(fields);
     EXPECT_EQ(reply.status, 403u) << fields;
@@ -337,7 +335,7 @@ TEST_F(ConsoleProxy, Changes_NeverWithTheConsolesRights) {
   const std::string csrf = "X-Divvy-CSRF: " + csrfOf(named("lara")) + "\r\n";
   const Reply reply = ask("POST", "/api/v1/changes", named("lara") + csrf,
                           R"({"what": "evict", "target": {"pod": "lab/serve-1"}})");
-  EXPECT_TRUE(reply.status >= 403 && reply.status <= 405) << reply.status << reply.body;
+  EXPECT_EQ(reply.status, 403u) << reply.body;
   EXPECT_EQ(read("session", named("lara")).json().at("can").at("change"), false);
 }
 
@@ -374,9 +372,8 @@ TEST_F(ConsoleProxyReviewed, NoRequest_StreamAndSessionEnd) {
   const auto stream = streamOf(named("lara", "mlers"));
   stream->rest();
   EXPECT_TRUE(stream->ended());
-  EXPECT_TRUE(eventually([&] {
-    return read("about", named("lara")).json().at("health").at("sessions") == 1;
-  }));
+  EXPECT_TRUE(eventually(
+      [&] { return read("about", named("lara")).json().at("health").at("sessions") == 1; }));
 }
 
 TEST_F(ConsoleProxyReviewed, ServerSilent_FiveIntervalsThen503) {

@@ -1,6 +1,9 @@
 // Viewers that sign in to the console of a cluster with tokens, over real HTTP.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <future>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -142,6 +145,38 @@ TEST_F(ConsoleViewers, Explanation_OfOwnPodsAndWithoutNodes) {
   const Reply whole = get(signedIn("admin-token"), "waiting/ml/wrong/explain");
   EXPECT_THAT(whole.body, HasSubstr("gpu-1"));
   EXPECT_THAT(whole.body, Not(HasSubstr("limited")));
+}
+
+// Regression: sixteen questions of one viewer left none to the others.
+TEST_F(ConsoleViewers, OneViewersQuestions_LeaveRoomForOthers) {
+  startViewers();
+  const Session lab = signedIn("lab-token"), again = signedIn("lab-token"),
+                ml = signedIn("ml-token");
+  Gate gate;
+  cluster_->onExplain([&gate](const std::string&, const std::string&) {
+    gate.pass();
+    return Result<bj::object>(bj::object{{"pod", "a"}});
+  });
+  std::vector<std::future<Reply>> questions;
+  const auto askFrom = [&](const Session& session, const char* pod) {
+    questions.push_back(std::async(std::launch::async, [this, &session, pod] {
+      return get(session, std::string("waiting/") + pod + "/explain");
+    }));
+  };
+  for (int i = 0; i < 8; ++i) askFrom(i % 2 == 0 ? lab : again, "lab/serve-2");
+  // Four are in progress, however many sessions they come from.
+  const auto refused = [&] {
+    return std::count_if(questions.begin(), questions.end(), [](std::future<Reply>& one) {
+      return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    });
+  };
+  EXPECT_TRUE(eventually([&] { return refused() == 4; }));
+  askFrom(ml, "ml/train-0");
+  gate.open();
+  std::map<unsigned, int> statuses;
+  for (std::size_t at = 0; at < 8; ++at) ++statuses[questions[at].get().status];
+  EXPECT_EQ(statuses, (std::map<unsigned, int>{{200, 4}, {503, 4}}));
+  EXPECT_EQ(questions.back().get().status, 200u);
 }
 
 TEST_F(ConsoleViewers, Plan_WithTheViewersOwnToken) {

@@ -40,9 +40,8 @@ TEST(TrustedProxies, WideRanges_Told) {
   for (const char* range : {"0.0.0.0/0", "10.0.0.0/7", "::/0", "2000::/3", "::/1", "::/64",
                             "::ffff:0:0/96", "::ffff:10.0.0.0/103"})
     EXPECT_TRUE(proxiesIn({"192.0.2.7", range}).hasWideRange()) << range;
-  EXPECT_FALSE(
-      proxiesIn({"10.0.0.0/8", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "2001:db8::/32"})
-          .hasWideRange());
+  EXPECT_FALSE(proxiesIn({"10.0.0.0/8", "fd00::/8", "::1", "::ffff:10.0.0.0/104", "2001:db8::/32"})
+                   .hasWideRange());
   EXPECT_FALSE(TrustedProxies().hasWideRange());
 }
 

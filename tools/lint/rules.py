@@ -92,6 +92,7 @@ SUBFOLDERS = {
     },
     "console": {
         "rows": set(),
+        "bodies": {"view", "rows"},
         "lists": {"view", "rows"},
         "view": {"rows"},
         "sessions": set(),
@@ -100,7 +101,7 @@ SUBFOLDERS = {
         "recording": {"view", "rows"},
         "reading": {"recording", "view", "viewers", "rows"},
         "reports": {"rows"},
-        "api": {"lists", "live", "recording", "reports", "rows", "sessions", "view", "viewers"},
+        "api": {"bodies", "lists", "live", "recording", "reports", "rows", "sessions", "view", "viewers"},
     },
     "doctor": {"report": set(), "checks": {"report"}, "facts": {"report"}},
     "engine": {

@@ -10,11 +10,11 @@
 
 #include <boost/json.hpp>
 
-#include "api/body_reader.h"
 #include "api/history_queries.h"
 #include "api/history_reply.h"
 #include "api/pool_call.h"
 #include "api/reply.h"
+#include "bodies/body_reader.h"
 #include "view/agent_view.h"
 #include "view/cluster_view.h"
 #include "viewers/viewer_filter.h"
@@ -229,12 +229,10 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
                  [this](http::Query query) -> Awaited { co_return loginAnswer(query); }});
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
-  const std::pair<const char*, HistoryAnswer> reports[] = {{"series", &seriesAnswer},
-                                                           {"usage", &usageAnswer},
-                                                           {"usage.csv", &usageCsv},
-                                                           {"usage.focus.csv", &usageFocusCsv},
-                                                           {"rightsize", &rightSizeAnswer},
-                                                           {"rightsize.csv", &rightSizeCsv}};
+  const std::pair<const char*, HistoryAnswer> reports[] = {
+      {"series", &seriesAnswer},       {"usage", &usageAnswer},
+      {"usage.csv", &usageCsv},        {"usage.focus.csv", &usageFocusCsv},
+      {"rightsize", &rightSizeAnswer}, {"rightsize.csv", &rightSizeCsv}};
   for (const auto& [path, answer] : reports)
     out.push_back({"GET", api + path, 0, [this, answer = answer](http::Query query) {
                      return report(std::move(query), answer);

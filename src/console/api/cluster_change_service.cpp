@@ -6,10 +6,10 @@
 #include <boost/json.hpp>
 
 #include "api/call_counter.h"
-#include "api/change_target.h"
-#include "api/cluster_change_reader.h"
 #include "api/pool_call.h"
 #include "api/reply.h"
+#include "bodies/change_target.h"
+#include "bodies/cluster_change_reader.h"
 
 namespace divvy::console {
 namespace {

@@ -100,9 +100,10 @@ Result<std::vector<std::string>> groupsOf(const http::Query& query) {
 
 Result<Viewer> viewerNamedBy(const http::TrustedProxies& proxies, const http::Query& query) {
   if (!proxies.contains(query.peer))
-    return refused("this console believes its proxy only (--trust-headers-from), and the request "
-                   "comes from " +
-                   query.peer + "; open the console through the proxy");
+    return refused(
+        "this console believes its proxy only (--trust-headers-from), and the request "
+        "comes from " +
+        query.peer + "; open the console through the proxy");
   Result<std::string> user = userOf(query);
   if (!user) return user.error();
   Result<std::vector<std::string>> groups = groupsOf(query);

@@ -6,10 +6,10 @@
 
 #include <boost/json.hpp>
 
-#include "api/body_reader.h"
 #include "api/call_counter.h"
 #include "api/pool_call.h"
 #include "api/reply.h"
+#include "bodies/body_reader.h"
 #include "viewers/viewer_filter.h"
 
 namespace divvy::console {
@@ -19,6 +19,7 @@ namespace asio = boost::asio;
 namespace bj = boost::json;
 
 constexpr std::uint64_t kMaxBody = std::uint64_t{64} << 10;
+constexpr const char* kOtherQuestions = "the console answers other questions; ask again";
 constexpr std::uint64_t kMaxManifest = std::uint64_t{1} << 20;
 
 // An API server refuses with this text (kube::errorOf()).
@@ -44,6 +45,17 @@ void QuestionService::addRoutes(std::vector<http::Route>& out) {
   out.push_back({"POST", api + "plan", kMaxManifest,
                  [this](http::Query query) { return plan(std::move(query)); }});
   cluster_changes_.addRoutes(out);
+}
+
+std::shared_ptr<unsigned> QuestionService::callsOf(const Session& session) {
+  std::erase_if(of_viewers_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<unsigned>& known = of_viewers_[session.viewer.user];
+  std::shared_ptr<unsigned> calls = known.lock();
+  if (calls == nullptr) {
+    calls = std::make_shared<unsigned>(0);
+    known = calls;
+  }
+  return calls;
 }
 
 QuestionService::Awaited QuestionService::explain(http::Query query) {
@@ -95,12 +107,14 @@ QuestionService::Awaited QuestionService::change(http::Query query) {
 QuestionService::Awaited QuestionService::explainPod(http::Query query) {
   Admission::Admitted found = co_await admission_.read(query);
   if (auto* refused = std::get_if<http::Answer>(&found)) co_return std::move(*refused);
-  const ViewerScope scope = std::get<SessionStore::Held>(found)->scope;
+  const SessionStore::Held session = std::get<SessionStore::Held>(found);
+  const ViewerScope scope = session->scope;
   if (!scope.pods.contains(std::string(query.capture("namespace"))))
     co_return errorAnswer(404, "not-found", "there is no such pod among those that you may list");
-  if (*calls_ >= kMaxCalls)
-    co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
-  const CallCounter counted(calls_);
+  const std::shared_ptr<unsigned> own = callsOf(*session);
+  if (*calls_ >= kMaxCalls || *own >= kMaxOfViewer)
+    co_return errorAnswer(503, "busy", kOtherQuestions);
+  const CallCounter counted(calls_), counted_own(own);
   const std::function<Result<bj::object>()> call = [this, &query] {
     return parts_.cluster->explain(std::string(query.capture("namespace")),
                                    std::string(query.capture("pod")));
@@ -124,9 +138,10 @@ QuestionService::Awaited QuestionService::plan(http::Query query) {
         std::string("a plan reads the cluster with your own rights: ") + kSignInWithOwnRights);
   const Result<ManifestQuestion> question = readManifestQuestion(query.body);
   if (!question) co_return errorAnswer(question.error());
-  if (*calls_ >= kMaxCalls)
-    co_return errorAnswer(503, "busy", "the console answers other questions; ask again");
-  const CallCounter counted(calls_);
+  const std::shared_ptr<unsigned> own = callsOf(*session);
+  if (*calls_ >= kMaxCalls || *own >= kMaxOfViewer)
+    co_return errorAnswer(503, "busy", kOtherQuestions);
+  const CallCounter counted(calls_), counted_own(own);
   const std::function<Result<bj::array>()> call = [this, &question, &session] {
     return parts_.cluster->plan(question->manifest, question->namespace_name,
                                 session->viewer.token);

@@ -57,9 +57,12 @@ TEST_F(ProxyViewer, OtherPeer_NotBelieved) {
 }
 
 TEST_F(ProxyViewer, NoUser_SignInAtProxy) {
-  for (const http::Fields& fields :
-       {http::Fields{}, {{"X-Forwarded-User", ""}}, {{"X-Forwarded-User", " \t"}},
-        {{"X-Forwarded-Groups", "ml"}}, {{"X_Forwarded_User", "ada"}}, {{"X-Remote-User", "ada"}}})
+  for (const http::Fields& fields : {http::Fields{},
+                                     {{"X-Forwarded-User", ""}},
+                                     {{"X-Forwarded-User", " \t"}},
+                                     {{"X-Forwarded-Groups", "ml"}},
+                                     {{"X_Forwarded_User", "ada"}},
+                                     {{"X-Remote-User", "ada"}}})
     EXPECT_THAT(refusalOf(fields), HasSubstr("sign in at the proxy"));
 }
 
@@ -68,10 +71,10 @@ TEST_F(ProxyViewer, FieldTwice_Refused) {
               HasSubstr("more than one field X-Forwarded-User"));
   EXPECT_THAT(refusalOf({{"X-Forwarded-User", ""}, {"X-Forwarded-User", "ada"}}),
               HasSubstr("more than one field"));
-  EXPECT_THAT(refusalOf({{"X-Forwarded-User", "ada"},
-                         {"X-Forwarded-Groups", ""},
-                         {"X-Forwarded-Groups", "ml"}}),
-              HasSubstr("more than one field X-Forwarded-Groups"));
+  EXPECT_THAT(
+      refusalOf(
+          {{"X-Forwarded-User", "ada"}, {"X-Forwarded-Groups", ""}, {"X-Forwarded-Groups", "ml"}}),
+      HasSubstr("more than one field X-Forwarded-Groups"));
 }
 
 TEST_F(ProxyViewer, ReservedNames_Refused) {
@@ -89,9 +92,9 @@ TEST_F(ProxyViewer, MalformedNames_Refused) {
   const std::string most(kMaxViewerName, 'x');
   EXPECT_TRUE(named({{"X-Forwarded-User", most}, {"X-Forwarded-Groups", most + ",b"}}));
   EXPECT_TRUE(named({{"X-Forwarded-User", "Zo\u00eb"}}));
-  for (const std::string& user : {most + "x", std::string("a\tb"), std::string("a\x7f"),
-                                  std::string("a\0b", 3), std::string("a\xff"),
-                                  std::string("\xc0\xae"), std::string("ada,mia")})
+  for (const std::string& user :
+       {most + "x", std::string("a\tb"), std::string("a\x7f"), std::string("a\0b", 3),
+        std::string("a\xff"), std::string("\xc0\xae"), std::string("ada,mia")})
     EXPECT_THAT(refusalOf({{"X-Forwarded-User", user}}), HasSubstr("is not accepted; up to 256"));
   for (const std::string& group : {most + "x", std::string("a\nb"), std::string("a\xff")})
     EXPECT_THAT(refusalOf({{"X-Forwarded-User", "ada"}, {"X-Forwarded-Groups", "b," + group}}),

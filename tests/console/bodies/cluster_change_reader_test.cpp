@@ -1,4 +1,4 @@
-#include "api/cluster_change_reader.h"
+#include "bodies/cluster_change_reader.h"
 
 #include <gmock/gmock.h>
 

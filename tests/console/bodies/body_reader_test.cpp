@@ -1,4 +1,4 @@
-#include "api/body_reader.h"
+#include "bodies/body_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

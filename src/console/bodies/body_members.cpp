@@ -1,4 +1,4 @@
-#include "api/body_members.h"
+#include "bodies/body_members.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "api/change_target.h"
+#include "bodies/change_target.h"
 
 #include <algorithm>
 

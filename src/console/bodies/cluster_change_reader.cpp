@@ -1,4 +1,4 @@
-#include "api/cluster_change_reader.h"
+#include "bodies/cluster_change_reader.h"
 
 #include <algorithm>
 #include <set>
@@ -7,8 +7,8 @@
 
 #include <boost/json.hpp>
 
-#include "api/body_members.h"
 #include "base/device_memory.h"
+#include "bodies/body_members.h"
 
 namespace divvy::console {
 namespace {

@@ -1,11 +1,11 @@
-#include "api/body_reader.h"
+#include "bodies/body_reader.h"
 
 #include <optional>
 
 #include <boost/json.hpp>
 
-#include "api/body_members.h"
 #include "base/bytes.h"
+#include "bodies/body_members.h"
 
 namespace divvy::console {
 namespace {
