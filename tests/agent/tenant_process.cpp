@@ -2,7 +2,8 @@
 //   tenant_process [--dir DIR] BYTES...
 // For each BYTES prints "held BYTES" or "refused BYTES"; then reads commands from stdin, one per
 // line:
-//   reserve BYTES | release BYTES | ceiling | total | quit      (end of input: quit)
+//   reserve BYTES | full BYTES | release BYTES | ceiling | total | quit      (end of input: quit)
+// `full`: the driver has no memory for a request within the limit.
 // On quit it ends without giving anything back, as a crashing program does.
 #include <cinttypes>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "ledger/account.h"
+#include "ledger/refusal.h"
 
 namespace {
 
@@ -21,6 +23,7 @@ Account account;
 
 void reserve(std::uint64_t bytes) {
   const bool held = account.reserve(0, bytes) == Admission::kGranted;
+  if (!held) divvy::ledger::noteOverLimit(account, bytes);
   std::printf("%s %" PRIu64 "\n", held ? "held" : "refused", bytes);
 }
 
@@ -30,6 +33,9 @@ bool obey(const std::string& line) {
       space == std::string::npos ? 0 : std::strtoull(line.c_str() + space, nullptr, 10);
   if (line.starts_with("reserve")) {
     reserve(bytes);
+  } else if (line.starts_with("full")) {
+    divvy::ledger::noteDeviceFull(account, bytes);
+    std::printf("full %" PRIu64 "\n", bytes);
   } else if (line.starts_with("release")) {
     account.release(0, bytes);
     std::printf("released %" PRIu64 "\n", bytes);

@@ -112,6 +112,7 @@ TEST(MemoryText, MemoryNotes_StateAndReason) {
   EXPECT_EQ(memoryNotes(web, nodeOf({web})),
             (Lines{"12 requests beyond its limit", "1 request found the device full", "swapped",
                    "idle 3h"}));
+  web.refused = web.refused_short = 0;
   web.memory = "resident";
   web.shares[0].swapped = 0;
   web.idle_s = 0;

@@ -232,7 +232,7 @@ class IdleTest(SwapTest):
         self.product.environment["DIVVY_HOST_MAP"] = "off"
         box = self.filled("box", "65%", "--on-pressure", "wait", "--pressure-wait", "1s", blocks=32)
         self.assertEqual(box.hands[0].ask("more", 400 * MIB)[0], 2)
-        self.assertIn(": beyond its limit of 331.5 MiB", self.happened("refused", "box"))
+        self.assertIn("1 request of 400 MiB beyond its limit of 331.5 MiB", self.happened("refused", "box"))
         pinner = self.swapper("pinner", "50%")
         self.assertEqual(pinner.hands[0].ask("pin", 230 * MIB), [SUCCESS])
         self.assertEqual(box.hands[0].ask("more", 160 * MIB)[0], 2)

@@ -54,7 +54,7 @@ class LateDriver(ProductTest):
     def test_it_waits_and_then_serves(self):
         status, text = self.waits()
         self.assertEqual(status, 200)
-        self.assertIn("waiting for cards", text)
+        self.assertIn("waiting for devices", text)
         self.assertEqual(self.asked("/readyz")[0], 200)
         self.assertEqual(self.asked("/metrics")[0], 404)
         self.assertIn("agent waits", self.log.read_text())

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from product import (BOUND, BUILD, BUSY, GIB, HAND, OUT_OF_MEMORY, SUCCESS, ProductTest, Tenant,
+from product import (BOUND, BUILD, BUSY, GIB, HAND, MIB, OUT_OF_MEMORY, SUCCESS, ProductTest, Tenant,
                      free_port, main, wait_until)
 from swapping import SwapTest
 
@@ -100,6 +100,14 @@ class Metrics(Served):
         self.assertEqual(hand.answer()[0], SUCCESS)
         wait_until(lambda: idle() >= 3, "and not any more")
         self.assertEqual(tenant.end(), 0)
+
+    def test_a_program_that_ends_on_a_full_device_is_counted(self):
+        script = f"printf 'open\\nalloc {64 * MIB}\\n' | SIMGPU_FAULTS=oom {HAND}"
+        self.product.divvy("run", *self.product.sim, "--memory", "1Gi", "--name", "brief", "--", "sh", "-c", script)
+        wait_until(lambda: self.value("divvy_allocations_device_full_total") == 1, "it is counted")
+        reasons = [event["reason"] for event in self.product.rows("events") if event["kind"] == "device-full"]
+        self.assertEqual(len(reasons), 1)
+        self.assertIn("1 request of 64 MiB within its limit of 1 GiB", reasons[0])
 
     def test_the_state_is_served_without_command_lines(self):
         tenant = self.tenant("told", "1Gi")
@@ -209,7 +217,7 @@ class Scraped(Served):
         wait_until(lambda: self.result("divvy_tenant_info"), "prometheus has scraped the tenants")
         wait_until(lambda: self.result("rate(divvy_tenant_throttled_seconds_total[1m])"),
                    "and twice")
-        for name in ("cards", "tenants"):
+        for name in ("devices", "tenants"):
             board = json.loads((ROOT / "deploy" / "grafana" / f"{name}.json").read_text("utf-8"))
             for panel in board["panels"]:
                 for target in panel["targets"]:

@@ -374,6 +374,9 @@ class Refuses(unittest.TestCase):
         self.assertIn("console.trustHeadersFrom, which is empty; accepted: addresses of the proxy", said)
         said = refusal("--set", "console.trustHeadersFrom={10.0.0.7}")
         self.assertIn("console.trustHeadersFrom requires console.login=headers; accepted", said)
+        said = refusal("--set-json", 'console.trustHeadersFrom=["10.0.3.7/32"]', "--set", "console.login=headers",
+                       "--set", "console.allowChanges=true")
+        self.assertIn("console.allowChanges requires a token of each viewer", said)
 
     # The program would end at its start.
     def test_paths_that_the_program_does_not_understand(self):

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -44,6 +45,12 @@ const char* loginOf(const ConsoleOptions& options) {
   return options.token_login ? "token" : "link";
 }
 
+// Viewers of a cluster are no users of this machine, and need not know its files.
+std::string fileText(const ConsoleOptions& options, const std::string& file, const char* none) {
+  if (file.empty()) return none;
+  return loginOf(options) == std::string_view("link") ? file : "a file";
+}
+
 console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std::string& history,
                                        console::PriceTable prices) {
   console::ConsoleOptions result;
@@ -58,10 +65,10 @@ console::ConsoleOptions consoleOptions(const ConsoleOptions& options, const std:
   result.version = versionLine();
   result.configuration = {
       {"interval", std::to_string(options.interval_ms) + "ms"},
-      {"history", history.empty() ? "memory" : history},
+      {"history", fileText(options, history, "memory")},
       {"allow-changes", options.allow_changes ? "yes" : "no"},
       {"base-path", options.base_path},
-      {"prices", options.price_file.empty() ? "none" : options.price_file},
+      {"prices", fileText(options, options.price_file, "none")},
   };
   if (!options.cluster) return result;
   result.certificate_file = options.certificate_file;

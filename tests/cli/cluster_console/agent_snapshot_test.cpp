@@ -83,7 +83,7 @@ TEST(AgentSnapshot, TenantWithoutPod_LeftOut) {
 
 // Viewers of one namespace get the second list.
 TEST(AgentSnapshot, SlowReasons_NameOthersOnlyInFirstList) {
-  agent::TenantView paused = tenantOf("lab", "paused");
+  agent::TenantView paused = tenantOf("lab", "sleeper");
   paused.memory = "waiting";
   paused.memory_reason = "higher-class";
   paused.lent_to = "id-of-urgent";
@@ -92,7 +92,7 @@ TEST(AgentSnapshot, SlowReasons_NameOthersOnlyInFirstList) {
   urgent.turn_left_ms = 900;
   urgent.longest_us = 90'000;
   paused.throttled_permille = 500;
-  agent::TenantView held = tenantOf("ml", "held");
+  agent::TenantView held = tenantOf("ml", "blocked");
   held.throttled_permille = 600;
   const AgentUsage use = usageOf(nodeOf({paused, urgent, held}));
   EXPECT_EQ(use.devices.at("GPU-a").turn, "zoo/urgent/main");
@@ -101,14 +101,14 @@ TEST(AgentSnapshot, SlowReasons_NameOthersOnlyInFirstList) {
     for (const std::string& reason : reasons) text += reason + '\n';
     return text;
   };
-  for (const auto& [space, pod] : {std::pair("lab", "paused"), std::pair("ml", "held")}) {
+  for (const auto& [space, pod] : {std::pair("lab", "sleeper"), std::pair("ml", "blocked")}) {
     const console::ShareUse& share = wholeOf(use, space, pod);
     ASSERT_TRUE(share.slow);
     EXPECT_NE(all(*share.slow).find("zoo/urgent/main"), std::string::npos) << all(*share.slow);
     EXPECT_EQ(share.slow_unnamed.size(), share.slow->size());
     const std::string unnamed = all(share.slow_unnamed);
     EXPECT_NE(unnamed.find("another tenant"), std::string::npos) << unnamed;
-    for (const char* name : {"urgent", "zoo", "held", "paused", "id-of", "secret"})
+    for (const char* name : {"urgent", "zoo", "blocked", "sleeper", "id-of", "secret"})
       EXPECT_EQ(unnamed.find(name), std::string::npos) << unnamed;
   }
 }
