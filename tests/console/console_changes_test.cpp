@@ -287,7 +287,9 @@ TEST_F(ConsoleChanges, MadeChanges_InTheHistory) {
   kept.path = options_.history_file;
   const Result<history::Store> store = history::Store::open(kept);
   ASSERT_TRUE(store) << store.error().message();
-  const auto events = store->events({});
+  history::EventQuery changes;
+  changes.kind = "change";
+  const auto events = store->events(changes);
   ASSERT_TRUE(events);
   ASSERT_EQ(events->size(), 2u);
   const history::Event& last = (*events)[0].event;

@@ -48,6 +48,8 @@ void QuestionService::addRoutes(std::vector<http::Route>& out) {
 }
 
 std::shared_ptr<unsigned> QuestionService::callsOf(const Session& session) {
+  // The person with the link has the console alone.
+  if (session.viewer.user.empty()) return std::make_shared<unsigned>(0);
   std::erase_if(of_viewers_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<unsigned>& known = of_viewers_[session.viewer.user];
   std::shared_ptr<unsigned> calls = known.lock();

@@ -61,6 +61,11 @@ void StreamHub::feed(Viewer& viewer) {
   }
 }
 
+void StreamHub::resyncBehind() {
+  for (Viewer& viewer : viewers_)
+    if (viewer.behind) sendResync(viewer);
+}
+
 void StreamHub::removeClosed() {
   viewers_.remove_if([](const Viewer& viewer) { return !viewer.stream->open(); });
 }
@@ -75,7 +80,8 @@ void StreamHub::publish(const std::vector<ViewChange>& changes) {
   if (!viewers_.empty()) followed_ = now;
   const bool kept =
       followed_ != std::chrono::steady_clock::time_point{} && now - followed_ < kKeptForViewer;
-  if (changes.empty()) return;
+  // Without a change the rows of a viewer that was too slow would stay old.
+  if (changes.empty()) return resyncBehind();
   if (!kept) return log_.skip();
   log_.append(changes);
   for (Viewer& viewer : viewers_) feed(viewer);
@@ -83,6 +89,7 @@ void StreamHub::publish(const std::vector<ViewChange>& changes) {
 
 void StreamHub::beat() {
   removeClosed();
+  resyncBehind();
   for (Viewer& viewer : viewers_) {
     if (!lasts_(viewer.cookie)) {
       static_cast<void>(viewer.stream->push(TopicLog::end("the session has ended")));

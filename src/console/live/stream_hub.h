@@ -58,6 +58,8 @@ class StreamHub {
 
   void feed(Viewer& viewer);
   void sendResync(Viewer& viewer);
+  // Tells viewers that were too slow, once they have received what was sent before.
+  void resyncBehind();
   void removeClosed();
 
   TopicLog log_;

@@ -78,12 +78,13 @@ func (env *Env) CreateAccount(name string, rules []rbac.PolicyRule) (string, fun
 	called := env.Namespace + "-" + name
 	roles, bindings := env.Client.RbacV1().ClusterRoles(), env.Client.RbacV1().ClusterRoleBindings()
 	file := env.Path(called + ".kubeconfig")
+	accounts := env.Client.CoreV1().ServiceAccounts(env.Namespace)
 	away := func() {
+		_ = accounts.Delete(env.Ctx, name, meta.DeleteOptions{})
 		_ = bindings.Delete(env.Ctx, called, meta.DeleteOptions{})
 		_ = roles.Delete(env.Ctx, called, meta.DeleteOptions{})
 		_ = os.Remove(file)
 	}
-	accounts := env.Client.CoreV1().ServiceAccounts(env.Namespace)
 	_, made := accounts.Create(env.Ctx, &core.ServiceAccount{ObjectMeta: meta.ObjectMeta{Name: name}},
 		meta.CreateOptions{})
 	_, ruled := roles.Create(env.Ctx, &rbac.ClusterRole{ObjectMeta: meta.ObjectMeta{Name: called},
