@@ -58,7 +58,7 @@ type viewerConsole struct {
 	said *keptText
 }
 
-var servedAddress = regexp.MustCompile(`The console serves (http://\S+)/; viewers sign in with a Kubernetes token`)
+var servedAddress = regexp.MustCompile(`The console serves (http://\S+)/; viewers sign in `)
 
 // openViewerConsole starts a console with an account of its own, and waits until it has read the cluster. The second
 // result ends it; it is never nil.
