@@ -58,7 +58,7 @@ struct ClusterPodView {
   std::int64_t priority = 0;
   std::int64_t created_ms = 0;  // since 1970; 0: not known
   ClusterPodState state = ClusterPodState::kWaiting;
-  // Of a pod that waits.
+  // The next members are of a pod that waits.
   WaitingKind waiting = WaitingKind::kUnscheduled;
   std::string reason;
   bool reason_of_queue = false;  // its queue states it, for all of its pods
@@ -95,7 +95,7 @@ struct DeviceUse {
 struct ShareUse {
   std::optional<std::uint64_t> memory_used, memory_resident, memory_swapped;
   std::optional<double> usage_permille;  // of the device: as charged, else as the driver measured
-  // Of the share on all of its devices:
+  // The next figures are of the share on all of its devices.
   std::optional<std::uint64_t> idle_ms;
   // Why it is slow, one sentence each, and the same without names of other tenants.
   std::optional<std::vector<std::string>> slow{};
