@@ -12,7 +12,7 @@ import zlib
 
 NAMESPACE = "divvy-system"
 PORT = 9401
-METRICS = re.compile(rf"^/api/v1/namespaces/{NAMESPACE}/pods/agent-([a-z0-9-]+):{PORT}/proxy/metrics$")
+METRICS = re.compile(rf"^/api/v1/namespaces/{NAMESPACE}/pods/agent-([a-z0-9-]+):{PORT}/proxy/(metrics|v1/snapshot)$")
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 MIB = 1 << 20
 CONTEXT = 520 * MIB
@@ -108,8 +108,10 @@ class Proxy:
 
             def forward(self):
                 found = METRICS.match(self.path)
-                if found:
+                if found and found[2] == "metrics":
                     self.answer(proxy.text.get(found[1], ""))
+                elif found:
+                    self.send_error(404)  # as an agent that has metrics only
                 else:
                     pass_on(self, upstream)
 
