@@ -210,11 +210,10 @@ class Agent {
     tenants_.audit().auditUsage();
     const Snapshot looked = takeMemorySnapshot(tenants_, inventory_);
     for (EventView& event : event_watch_.detect(looked, nowMs())) events_.add(std::move(event));
-    const RefusedAllocations& refused = event_watch_.refusedAllocations();
     // The process that uses the port may end.
     if (exporter_ && !exporter_->listening())
       static_cast<void>(exporter_->listen(loop_, *options_.metrics));
-    if (exporter_) exporter_->tick(looked, {refused.over_limit, refused.device_full}, nowMs());
+    if (exporter_) exporter_->tick(looked, event_watch_.refusedAllocations(), nowMs());
     idle_.poll();
     if (device_plugin_) device_plugin_->tick();
     if (!tenants_.all().empty() || !server_.idle()) last_busy_ = Clock::now();

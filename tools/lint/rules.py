@@ -74,7 +74,7 @@ SUBFOLDERS = {
         "node_object": {"device", "os", "pods", "tenant"},
         "deviceplugin": {"container", "device", "enforcement", "idle", "node_object", "os", "pods", "tenant_registration", "tenant"},
         "server": {"container", "device", "enforcement", "events", "idle", "os", "placement", "tenant_registration", "tenant"},
-        "telemetry": {"enforcement", "os", "tenant"},
+        "telemetry": {"enforcement", "events", "os", "tenant"},
     },
     "arbiter": {"policy": set()},
     "cli": {

@@ -21,7 +21,7 @@ struct MetricsInput {
       labels;  // by tenant's ID: the selected labels of its pod
   UsageAccounting::Bills bills;
   std::map<std::string, TenantCounters> tallies;  // by tenant's ID
-  RefusedTotals refused;                          // of all tenants and of ended ones
+  RefusedAllocations refused;                     // of all tenants and of ended ones
   // By device index: part of its time that unmanaged processes used.
   std::map<unsigned, double> foreign;
   struct UnmanagedUse {  // by device index

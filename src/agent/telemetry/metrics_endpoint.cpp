@@ -64,7 +64,8 @@ std::int64_t Exporter::lateMs() const {
   return static_cast<std::int64_t>(lateness_.largest(nowMs()) * 1000);
 }
 
-void Exporter::tick(const Snapshot& looked, const RefusedTotals& refused, std::uint64_t now_ms) {
+void Exporter::tick(const Snapshot& looked, const RefusedAllocations& refused,
+                    std::uint64_t now_ms) {
   accounts_.setRefused(refused);
   UsageAccounting::SeenPart parts;
   for (const auto& [tenant, devices] : tenants_.audit().seen())

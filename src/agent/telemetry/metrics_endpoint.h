@@ -34,7 +34,7 @@ class Exporter {
   std::int64_t lateMs() const;
   // Call once a second, with the state of the tenants at that time. `refused`: since the
   // agent started.
-  void tick(const Snapshot& looked, const RefusedTotals& refused, std::uint64_t now_ms);
+  void tick(const Snapshot& looked, const RefusedAllocations& refused, std::uint64_t now_ms);
 
  private:
   asio::awaitable<http::Answer> answer();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/protocol.h"
+#include "events/event_detector.h"
 
 namespace divvy::agent {
 
@@ -25,12 +26,6 @@ struct TenantCounters {
   double paused = 0;
 };
 
-// Allocations that were refused, of all tenants and of ended ones.
-struct RefusedTotals {
-  std::uint64_t over_limit = 0;   // because they exceed their tenant's limit
-  std::uint64_t device_full = 0;  // within it
-};
-
 class UsageAccounting {
  public:
   // By tenant's ID and device index.
@@ -42,8 +37,8 @@ class UsageAccounting {
   // Adds the state at `now_ms`, which only grows. Drops tenants that have ended.
   void add(const std::vector<TenantView>& tenants, const SeenPart& seen, std::uint64_t now_ms);
   // The allocations that were refused, of all tenants and of ended ones.
-  void setRefused(const RefusedTotals& refused) { refused_ = refused; }
-  const RefusedTotals& refused() const { return refused_; }
+  void setRefused(const RefusedAllocations& refused) { refused_ = refused; }
+  const RefusedAllocations& refused() const { return refused_; }
   const Bills& bills() const { return bills_; }
   const std::map<std::string, TenantCounters>& tallies() const { return tallies_; }
 
@@ -53,7 +48,7 @@ class UsageAccounting {
   Bills bills_;
   std::map<std::string, TenantCounters> tallies_, seen_;
   std::uint64_t last_ms_ = 0;
-  RefusedTotals refused_;
+  RefusedAllocations refused_;
 };
 
 }  // namespace divvy::agent

@@ -93,7 +93,7 @@ std::string nameOfContainer(std::size_t container, const std::vector<std::string
 std::string text(const NodeRefusal& refusal, const std::vector<std::string>& containers = {});
 
 // Returns whether the node could not take the request even if it had no tenants: it has too few
-// devices of the size, model, UUID or partition that is asked for.
+// devices of the size, model, UUID or partition that is asked for, or no such NIC.
 bool isPermanent(const NodeRefusal& refusal);
 
 // Returns the code in docs/operations/troubleshooting.md: "too-large", "node-cpu".
