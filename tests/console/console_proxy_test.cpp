@@ -128,7 +128,7 @@ class ConsoleProxy : public ServedConsole {
   std::atomic<int> planned_ = 0;
 };
 
-// ---- who is believed ----
+// ---- which peers are trusted ----
 
 TEST_F(ConsoleProxy, NamedViewer_ItsRightsAndNoCookie) {
   startViewers();
