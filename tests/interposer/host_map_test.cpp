@@ -182,6 +182,56 @@ TEST_F(HostMapTest, BlockPinnedWhileAtHost_MovedToDevice) {
   EXPECT_EQ(takenUnderWork(), 0u);
 }
 
+// On a bare driver captures of other threads refuse neither.
+TEST_F(HostMapTest, BlockPinnedDuringCapture_WaitsForCaptureToEnd) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 12);
+  allowWithHost(2 * kMiB);
+  ASSERT_TRUE(runsWithHost(2 * kMiB)) << said();
+  CUcontext context = nullptr;
+  ASSERT_EQ(cu<Cu::cuCtxGetCurrent>(&context), CUDA_SUCCESS);
+  CUstream captured = nullptr;
+  ASSERT_EQ(cu<Cu::cuStreamCreate>(&captured, unsigned{CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuStreamBeginCapture_v2>(captured, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            CUDA_SUCCESS);
+  allow(kEverything);
+  Launcher pinning([=] {
+    unsigned on = 1;
+    cu<Cu::cuCtxSetCurrent>(context);
+    return cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&on),
+                                         CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block);
+  });
+  EXPECT_TRUE(staysResident(2 * kMiB));
+  EXPECT_FALSE(pinning.done());
+  CUgraph graph = nullptr;
+  ASSERT_EQ(cu<Cu::cuStreamEndCapture>(captured, &graph), CUDA_SUCCESS);
+  EXPECT_TRUE(pinning.finishes());
+  EXPECT_TRUE(pinnedFor(ledger::PinReason::kForeignUse)) << said();
+  EXPECT_TRUE(allIsBack(4 * kMiB)) << said();
+  EXPECT_TRUE(holds(block, 4 * kMiB, 12));
+}
+
+TEST_F(HostMapTest, BlockPinnedDuringOwnCapture_RefusedWithinBound) {
+  if (outside(swappable())) return;
+  makeSwappable();
+  const CUdeviceptr block = filled(4 * kMiB, 13);
+  allowWithHost(2 * kMiB);
+  ASSERT_TRUE(runsWithHost(2 * kMiB)) << said();
+  CUstream captured = nullptr;
+  ASSERT_EQ(cu<Cu::cuStreamCreate>(&captured, unsigned{CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  ASSERT_EQ(cu<Cu::cuStreamBeginCapture_v2>(captured, CU_STREAM_CAPTURE_MODE_RELAXED),
+            CUDA_SUCCESS);
+  allow(kEverything);
+  unsigned on = 1;
+  EXPECT_EQ(cu<Cu::cuPointerSetAttribute>(static_cast<const void*>(&on),
+                                          CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cu<Cu::cuStreamEndCapture>(captured, &graph), CUDA_SUCCESS) << "it is not spoiled";
+  EXPECT_TRUE(holds(block, 4 * kMiB, 13));
+}
+
 // SYMBOL:CALL=CODE, of the calls that are about memory at the host; 2: out of memory, 999: nobody
 // knows why. The block is made by six of each that makes memory, four of which leave first.
 struct Failure {

@@ -9,6 +9,8 @@ using abi::Cu;
 
 // Limit for a chunk that another thread owns: 5 s in all.
 constexpr unsigned kRounds = 25'000;
+// Limit for captures of other threads: 1 s in all.
+constexpr unsigned kCaptureRounds = 5'000;
 
 void nap() {
   const ErrnoKeeper keeper;
@@ -129,24 +131,30 @@ CUresult Swappable::callHome(const SwapBlock& block) {
   CUresult result = CUDA_ERROR_NOT_READY;
   if (ledger::saturatingAdd(block.reserved, state.swap_board.pinned(block.device)) > allowed) {
     result = CUDA_ERROR_OUT_OF_MEMORY;  // it has no room even if all other memory leaves
+  } else if (state.captures.open()) {
+    // No memory moves before the captures have ended, and their end may depend on this thread.
+    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
-  // No memory moves before the captures have ended, and their end may depend on this thread.
-  if (state.captures.open()) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   forEach([&](Chunk& chunk) {
     result == CUDA_ERROR_NOT_READY ? chunk.set(kHome) : chunk.clear(kHome);
   });
   return result;
 }
 
-// While this thread is inside, no memory leaves.
+// While this thread is inside, no memory leaves. The driver knows no such refusal for captures of
+// other threads, which are mostly short: their end is waited for, outside.
 CUresult Swappable::enterAtHome(const SwapBlock& block, ThreadLine* line) {
   ResidencyGate& gate = runtime().memory_gate;
-  for (;;) {
+  for (unsigned captured = 0;;) {
     const CUresult refused = gate.enter(line, nullptr);
     if (refused != CUDA_SUCCESS) return refused;
     const CUresult home = callHome(block);
     if (home == CUDA_SUCCESS) return home;
     ResidencyGate::leave(line);
+    if (home == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && captured++ < kCaptureRounds) {
+      nap();
+      continue;
+    }
     if (home != CUDA_ERROR_NOT_READY) return home;
     gate.shut();
   }
