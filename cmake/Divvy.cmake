@@ -44,8 +44,17 @@ set(
   ptx
   simgpu
 )
+# These compute for most of the time of the sanitizers' tests. Others take longer to compile than that saves.
+set(
+  DIVVY_COMPUTES
+  engine
+  simulator
+)
 function(divvy_sanitize_options name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  if(DIVVY_SANITIZE AND folder IN_LIST DIVVY_COMPUTES)
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   if(DIVVY_SANITIZE MATCHES undefined AND NOT folder IN_LIST DIVVY_BYTES)
     target_compile_options(${name} PRIVATE -fno-sanitize=alignment,null,object-size,vptr)
   endif()
@@ -102,7 +111,8 @@ function(divvy_embed out)
   set(${out} ${made} PARENT_SCOPE)
 endfunction()
 
-# divvy_test(NAME SOURCES... [DEPS ...] [KIND unit|property|process] [SANITIZE both|asan] [TIMEOUT s] [OPTIMIZED]):
+# divvy_test(NAME SOURCES... [DEPS ...] [KIND unit|property|process] [SANITIZE both|asan] [THREADS FILTER]
+#            [TIMEOUT s] [OPTIMIZED]):
 # one GoogleTest program, one ctest entry. The environment names the build's products so that no test
 # guesses a path.
 #
@@ -117,6 +127,8 @@ endfunction()
 #
 # SANITIZE: the test belongs to divvy_sanitize, which `./dev sanitize` builds and runs. asan is for tests of one
 # thread, which tsan tells nothing about. In a sanitizer's preset the label of such a test is sanitize.
+#
+# THREADS: the tests of the program that start threads, as a filter of GoogleTest's: tsan runs only these.
 if(DIVVY_TESTS)
   find_package(GTest REQUIRED)
 endif()
@@ -210,7 +222,7 @@ endfunction()
 
 function(divvy_test name)
   # gersemi: hints { SOURCES: sort }
-  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT;KIND;SANITIZE" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "TIMEOUT;KIND;SANITIZE;THREADS" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -263,7 +275,15 @@ function(divvy_test name)
       set(ARG_KIND sanitize)
     endif()
   endif()
-  add_test(NAME ${name} COMMAND ${name})
+  set(arguments)
+  if(ARG_THREADS AND DIVVY_SANITIZE MATCHES thread)
+    set(arguments --gtest_filter=${ARG_THREADS})
+  endif()
+  add_test(
+    NAME ${name}
+    COMMAND
+      ${name} ${arguments}
+  )
   set_tests_properties(
     ${name}
     PROPERTIES
