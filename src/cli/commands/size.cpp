@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kUsualContext = 8192;
-
 bool isFilePath(const std::string& model) {
   std::error_code ignored;
   return model.ends_with(".json") || fs::exists(model, ignored);
@@ -38,10 +36,7 @@ Result<std::string> contentsOf(const std::string& path, std::size_t most) {
   return text;
 }
 
-struct SizedModel {
-  sizing::ConfigReading reading;
-  std::optional<Bytes> checkpoint;
-};
+using sizing::SizedModel;
 
 // The size of the checkpoint beside a config.json; 0: there is none.
 Result<Bytes> checkpointBeside(const fs::path& config) {
@@ -103,84 +98,10 @@ Result<SizedModel> modelOf(const std::string& given) {
   return known.error();
 }
 
-// True for a format that the engine does not make itself and the checkpoint does not have.
-bool needsOther(const sizing::ModelShape& model, const sizing::WeightFormat& asked) {
-  const bool quantized = asked.reach != sizing::Reach::kAll || !asked.quantization.empty();
-  const bool stored_so = model.stored.reach != sizing::Reach::kAll;
-  return !asked.online && asked.name != model.stored.name && (quantized || stored_so);
-}
-
-void note(SizeReport& report) {
-  const sizing::ModelShape& model = report.serving.model;
-  const sizing::Question& q = report.serving.question;
-  std::vector<std::string>& notes = report.assumptions;
-  if (model.max_context != 0 && q.context > model.max_context) {
-    notes.push_back("the model supports " + std::to_string(model.max_context) +
-                    " tokens; engines refuse more unless its context is extended");
-  }
-  if (q.weights && needsOther(model, *q.weights)) {
-    notes.push_back(q.weights->name + " needs a checkpoint in that format; pass it to the engine");
-  }
-  if (model.repository.empty()) {
-    notes.push_back("the location of the model is unknown: replace MODEL");
-  }
-}
-
-// The largest number of one machine by which the model's heads are divisible.
-std::uint64_t mostGpus(const sizing::ModelShape& model) {
-  constexpr std::uint64_t kOneMachine = 8;
-  std::uint64_t most = 1;
-  for (const std::uint64_t count : sizing::possibleGpus(model)) {
-    if (count <= kOneMachine) most = count;
-  }
-  return most;
-}
-
-// With a device but without --gpus: the number that is needed.
-void chooseGpus(const SizeOptions& options, sizing::Serving& serving) {
-  if (!serving.card) return;
-  serving.question = sizing::onCard(serving.question, *serving.card);
-  if (options.gpus) return;
-  serving.question.gpus = sizing::fewestGpus(serving.model, serving.question, *serving.card)
-                              .value_or(mostGpus(serving.model));
-}
-
-void advise(const SizeOptions& options, SizeReport& report) {
-  sizing::Serving& s = report.serving;
-  report.smallest = sizing::smallestCard(s.model, s.question, options.gpus);
-  if (!s.card) return;
-  report.fits = s.answer.request <= s.card->usable;
-  report.most_context = sizing::largestContext(s.model, s.question, s.card->usable);
-  report.most_sequences = sizing::largestConcurrency(s.model, s.question, s.card->usable);
-  if (report.fits) s.cores = sizing::proportionalCores(s.answer.request, *s.card);
-}
-
 Result<SizeReport> reportOf(const SizeOptions& options) {
   Result<SizedModel> model = modelOf(options.model);
   if (!model) return model.error();
-  SizeReport report;
-  sizing::Serving& s = report.serving;
-  s.engine = options.engine;
-  s.model = std::move(model->reading.model);
-  report.assumptions = std::move(model->reading.assumptions);
-  s.question = options.question;
-  s.question.checkpoint = model->checkpoint;
-  if (!options.context_given) {
-    s.question.context =
-        s.model.max_context == 0 ? kUsualContext : std::min(kUsualContext, s.model.max_context);
-  }
-  s.question.gpus = options.gpus.value_or(1);
-  s.card = options.card;
-  chooseGpus(options, s);
-  Result<sizing::Answer> answer = sizing::answer(s.model, s.question);
-  if (!answer) return answer.error();
-  s.answer = std::move(*answer);
-  Result<std::vector<std::string>> engine = sizing::engineCommand(s);
-  if (!engine) return engine.error();
-  report.engine = std::move(*engine);
-  advise(options, report);
-  note(report);
-  return report;
+  return sizing::reportOn(std::move(*model), options.request);
 }
 
 int listModels(const Output& output) {

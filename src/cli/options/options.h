@@ -26,7 +26,7 @@
 #include "options/kube_connection.h"
 #include "scheduler/server.h"
 #include "simulator/replay.h"
-#include "sizing/serving.h"
+#include "sizing/request.h"
 
 namespace divvy::cli {
 
@@ -310,11 +310,7 @@ struct QueuesOptions {
 struct SizeOptions {
   bool list = false;  // only list the known models
   std::string model;  // a name or a path
-  sizing::Question question;
-  bool context_given = false;
-  std::optional<std::uint64_t> gpus;  // none: as many as needed
-  std::optional<sizing::Card> card;
-  sizing::Engine engine = sizing::Engine::kVllm;
+  sizing::Request request;
   bool manifest = false;
   Output output;
 };
@@ -381,8 +377,9 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, AgentHelperOptions, SchedulerOptions,
                  ProbeOptions, SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
                  DayOptions, DefragOptions, ReplayOptions, SnapshotOptions, QueuesOptions,
-                 ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions, CordonOptions,
-                 SetPodOptions, DoctorOptions, ShareOptions, ConsoleOptions, PrintOptions>;
+                 ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions,
+                 CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, ConsoleOptions,
+                 PrintOptions>;
 
 // kUsage: one line that names the accepted values.
 Result<Options> parseOptions(int argc, char** argv);

@@ -9,10 +9,9 @@
 namespace divvy::cli {
 
 // For `divvy size`.
-struct SizeText {
-  std::string model, context, concurrency, average, dtype, kv_dtype, gpu, engine, utilization,
-      batched_tokens, max_sequences;
-  bool eager = false, list = false, manifest = false;
+struct SizeText : sizing::RequestWords {
+  std::string model;
+  bool list = false, manifest = false;
 };
 
 // For all simulations.
@@ -65,7 +64,7 @@ struct ClusterText {
   std::string node;       // the node that a list is limited to
   std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
-  bool cluster = false;  // for commands that are for agents, too
+  bool cluster = false;                            // for commands that are for agents, too
   bool dry_run = false;
   bool all_namespaces = false;
   // Namespace given to kubectl's plugin for a command that has none.
