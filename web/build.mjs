@@ -13,12 +13,12 @@ const kRoot = dirname(fileURLToPath(import.meta.url));
 const kKilo = 1024;
 // gzip -9. A viewer loads the scripts of one page in one language: that is what has to stay small.
 const kMaxPage = 80 * kKilo; // what any page can load
-const kMaxScript = 96 * kKilo; // all scripts together
+const kMaxScript = 104 * kKilo; // all scripts together
 const kMaxStyle = 10 * kKilo;
 const kMaxFirstRoute = 50 * kKilo; // page, style and what the first page loads at once
 const kTypes = {
   ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
-  ".svg": "image/svg+xml",
+  ".svg": "image/svg+xml", ".json": "application/json",
 };
 // The page of every path that is no file; the server writes its base path into this line.
 const kBase = '<base href="/">';
@@ -72,7 +72,20 @@ async function bundle() {
   const files = result.outputFiles.map((file) => ({
     path: `assets/${file.path.split(/[\\/]assets[\\/]/).pop()}`, bytes: Buffer.from(file.contents),
   }));
+  files.push({ path: "assets/licences.json", bytes: await licences(result.metafile.inputs) });
   return { files, outputs: result.metafile.outputs };
+}
+
+// What the page is made of, with licences and their texts: Divvy itself, then the npm packages in the scripts.
+async function licences(inputs) {
+  const lock = JSON.parse(await readFile(join(kRoot, "package-lock.json"), "utf8")).packages;
+  const folders = new Set(Object.keys(inputs).flatMap((path) => /^(?:\.\.\/)*(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+  const list = [{ name: "Divvy", licence: "Apache-2.0", text: await readFile(join(kRoot, "../LICENSE"), "utf8") }];
+  for (const folder of [...folders].sort()) {
+    const { license, version } = lock[folder];
+    list.push({ name: `${folder.replace("node_modules/", "")} ${version}`, licence: license, text: await readFile(join(kRoot, folder, "LICENSE"), "utf8") });
+  }
+  return Buffer.from(JSON.stringify(list));
 }
 
 // The script `start` and the ones that it imports, with `later` also those that it loads on demand; not those of `skip`.
@@ -147,7 +160,7 @@ async function main() {
     await writeFile(join(out, path), bytes);
     await writeFile(join(out, `${path}.gz`), packed);
     manifest.files.push({
-      path, content_type: kTypes[extension(path)], sha256: sha256(bytes), immutable: path.startsWith("assets/"),
+      path, content_type: kTypes[extension(path)], sha256: sha256(bytes), immutable: /-[0-9A-Z]{8}\./.test(path),
       encodings: { identity: { file: path, bytes: bytes.length }, gzip: { file: `${path}.gz`, bytes: packed.length } },
     });
   }

@@ -45,7 +45,7 @@ ALLOWED = {
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "log", "metrics", "share_options", "yaml", "json", "asio", "base"},
     "doctor": {"agent", "kubelet", "ledger", "json", "base"},
-    "console": {"agent", "history", "http", "kube", "metrics", "scheduler", "engine", "json", "asio", "base"},
+    "console": {"agent", "history", "http", "kube", "metrics", "scheduler", "engine", "sizing", "json", "asio", "base"},
     "cli": {"agent", "console", "daemon_options", "doctor", "scheduler", "kube", "metrics", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
     "main": {"cli", "agent", "base"},
 }

@@ -24,7 +24,7 @@ async function pathOf(context, path) {
 // All agents have answered: the use of all devices is known.
 async function known(context) {
   for (const end = Date.now() + kWaitMs; Date.now() < end; await new Promise((done) => setTimeout(done, 500))) {
-    const { devices } = await (await context.request.get(`${base}api/v1/overview`)).json();
+    const { items: devices } = await (await context.request.get(`${base}api/v1/devices?limit=500`)).json();
     if (devices?.length && devices.every((device) => device.memory_used_bytes != null)) return;
   }
   throw new Error("the used memory is not known");

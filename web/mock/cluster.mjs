@@ -269,7 +269,6 @@ export class ClusterWorld {
       overcommit: { limits_bytes: sum(shares, "limit_bytes"), physical_bytes: sum(this.devices, "memory_total_bytes") },
       shares: { running: state("running"), pending: state("pending"), ending: state("ending"), idle: null, throttled: null, swapped: null },
       nodes: this.nodeRows.length, waiting: this.waiting.length - kinds["never-fits"], never_fit: kinds["never-fits"], waiting_kinds: kinds,
-      devices: this.devices.map(({ parts, ...row }) => row),
       attention: this.faults ? [
         { severity: "critical", code: "device-faulty", text: "device 5 of gpu-3 reported Xid 79; drain the node and reset it", link: `devices/${this.devices[29].id}` },
         { severity: "critical", code: "node-not-ready", text: "gpu-8 is not ready: the kubelet stopped posting node status", link: "nodes/gpu-8" },

@@ -14,6 +14,7 @@ import { ClusterWorld } from "./cluster.mjs";
 import { changeCluster } from "./cluster_changes.mjs";
 import { rightSize, rightSizeCsv } from "./right_size.mjs";
 import { usage, usageCsv } from "./usage.mjs";
+import { size, sizeNames } from "./size.mjs";
 import { kViewers, seenBy, seenExplanation, wholeScope } from "./viewers.mjs";
 import { World } from "./world.mjs";
 
@@ -232,6 +233,10 @@ class Mock {
       case "rightsize":
         if (this.noRightSize) throw this.noRightSize;
         return { ...head, ...rightSize(world, query, this.options, Date.now()) };
+      case "size":
+        return { ...head, ...size(query) };
+      case "size/names":
+        return { ...head, ...sizeNames() };
       case "explain":
         return explain(this.world, body);
       case "changes":
@@ -316,7 +321,6 @@ class Mock {
   about() {
     return {
       version: "0.9.0", commit: "4fea2dd74fea2dd74fea2dd7", configuration: [{ name: "listen", value: "127.0.0.1:9400" }, { name: "allow-changes", value: String(Boolean(this.options.changes)) }, { name: "history", value: null }],
-      licences: [{ name: "Preact", licence: "MIT", text: "Permission is hereby granted, free of charge…" }, { name: "uPlot", licence: "MIT", text: "" }],
       health: { loop_late_ms: 1, streams: this.streams.size, sessions: this.sessions.size, history: { state: "ok", bytes: 18e6, limit_bytes: 512 * 2 ** 20, series: 288, from_ms: this.world.started, dropped_points: 0 } },
     };
   }

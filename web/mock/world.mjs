@@ -245,7 +245,7 @@ export class World {
         idle: idle.length, throttled: shares.filter((share) => share.throttled_permille > 0).length, swapped: shares.filter((share) => share.swapped_bytes > 0).length,
       },
       waiting: this.waiting.filter((row) => row.kind !== "never-fits").length, never_fit: this.waiting.filter((row) => row.kind === "never-fits").length,
-      devices: this.devices.map(({ parts, links, nics, ...row }) => row), attention,
+      attention,
     };
   }
 }

@@ -3,7 +3,7 @@ import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { startLanguage, t } from "./core/i18n";
-import { scriptOf } from "./core/paths";
+import { type PageScript, scriptOf } from "./core/paths";
 import { ApiFailure } from "./data/api";
 import { startClock } from "./data/clock";
 import { readAgain, startLive } from "./data/live";
@@ -16,26 +16,28 @@ import { Shell } from "./ui/shell";
 import { Failure, Loading } from "./ui/states";
 import { startTheme } from "./ui/theme";
 
-const kScripts = {
+const kScripts: { [name in PageScript]: () => Promise<{ OtherPage(): JSX.Element }> } = {
   common: () => import("./pages/pages"),
   cluster: () => import("./pages/cluster/pages"),
+  work: () => import("./pages/cluster/work_pages"),
   usage: () => import("./pages/usage"),
   rightsize: () => import("./pages/right_size"),
+  planner: () => import("./pages/planners"),
+  items: () => import("./pages/items"),
 };
-type Script = keyof typeof kScripts;
-const scripts: { [name in Script]?: { OtherPage(): JSX.Element } } = {};
+const scripts: { [name in PageScript]?: { OtherPage(): JSX.Element } } = {};
 
 // All pages but the first one are loaded after it.
-function LazyPage({ script }: { script: Script }): JSX.Element {
+function LazyPage({ script }: { script: PageScript }): JSX.Element {
   const [failed, setFailed] = useState(false);
-  const [, setReady] = useState<Script | null>(null);
+  const [, setReady] = useState<PageScript | null>(null);
   useEffect(() => void load(script).then(() => setReady(script), () => setFailed(true)), [script]);
   const loaded = scripts[script];
   if (loaded) return <loaded.OtherPage />;
   return <div class="page">{failed ? <Failure failure={new ApiFailure("unreachable", "", 0)} retry={() => location.reload()} /> : <Loading />}</div>;
 }
 
-async function load(script: Script): Promise<void> {
+async function load(script: PageScript): Promise<void> {
   scripts[script] ??= await kScripts[script]();
 }
 

@@ -14,6 +14,7 @@
 #include "api/history_reply.h"
 #include "api/pool_call.h"
 #include "api/reply.h"
+#include "api/size_reply.h"
 #include "bodies/body_reader.h"
 #include "view/agent_view.h"
 #include "view/cluster_view.h"
@@ -230,9 +231,14 @@ void ApiService::addRoutes(std::vector<http::Route>& out) {
   addRead(out, "session", &ApiService::sessionAnswer);
   addRead(out, "overview", &ApiService::overviewAnswer);
   const std::pair<const char*, HistoryAnswer> reports[] = {
-      {"series", &seriesAnswer},       {"usage", &usageAnswer},
-      {"usage.csv", &usageCsv},        {"usage.focus.csv", &usageFocusCsv},
-      {"rightsize", &rightSizeAnswer}, {"rightsize.csv", &rightSizeCsv}};
+      {"series", &seriesAnswer},
+      {"usage", &usageAnswer},
+      {"usage.csv", &usageCsv},
+      {"usage.focus.csv", &usageFocusCsv},
+      {"rightsize", &rightSizeAnswer},
+      {"rightsize.csv", &rightSizeCsv},
+      {"size", [](const HistoryPart&, const http::Query& query) { return sizeAnswer(query); }},
+      {"size/names", [](const HistoryPart&, const http::Query&) { return sizeNames(); }}};
   for (const auto& [path, answer] : reports)
     out.push_back({"GET", api + path, 0, [this, answer = answer](http::Query query) {
                      return report(std::move(query), answer);

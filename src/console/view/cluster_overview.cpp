@@ -168,7 +168,6 @@ Row clusterOverviewRow(const ClusterReading& reading, const ConsoleView& view) {
              {"waiting", waiting - never},
              {"never_fit", never},
              {"waiting_kinds", std::move(kinds)},
-             {"devices", deviceCells(view.devices)},
              {"attention", attention.take()}};
 }
 

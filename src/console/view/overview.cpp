@@ -152,7 +152,6 @@ Row overviewRow(const std::vector<const agent::Snapshot*>& nodes, const ConsoleV
              {"waiting", view.waiting.size()},
              // The agent refuses such requests; a fault can make one of a waiting request.
              {"never_fit", nullptr},
-             {"devices", deviceCells(view.devices)},
              {"attention", attention.take()}};
 }
 

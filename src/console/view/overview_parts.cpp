@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include <boost/json.hpp>
 
@@ -11,48 +10,35 @@ namespace {
 
 namespace bj = boost::json;
 
-bj::object cellOf(const ListRow& device) {
-  bj::object cell;
-  for (const char* name :
-       {"id", "node", "index", "model", "state", "memory_total_bytes", "memory_limits_bytes",
-        "memory_used_bytes", "compute_requested_percent", "utilisation_percent", "tenants"})
-    cell[name] = device.at(name);
-  return cell;
-}
-
-// By node, then by index.
-bool isBefore(const ListRow* one, const ListRow* two) {
-  const auto key = [](const ListRow& row) {
-    return std::pair(std::string_view(row.at("node").get_string()),
-                     row.at("index").to_number<std::uint64_t>());
-  };
-  return key(*one) < key(*two);
-}
+constexpr const char* kSeverities[] = {"critical", "warning", "info"};
 
 }  // namespace
 
-bj::array deviceCells(const SharedRows& devices) {
-  std::vector<const ListRow*> order;
-  for (const auto& [id, device] : devices) order.push_back(device.get());
-  std::sort(order.begin(), order.end(), isBefore);
-  bj::array cells;
-  for (const ListRow* device : order) cells.push_back(cellOf(*device));
-  return cells;
-}
-
 void Attention::add(const char* severity, const char* code, const std::string& text,
                     const std::string& link) {
-  auto& list = severity == std::string_view("critical")  ? critical_
-               : severity == std::string_view("warning") ? warning_
-                                                         : info_;
-  list.push_back(
+  auto kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& known) {
+    return known.code == code && known.severity == severity;
+  });
+  if (kind == kinds_.end()) kind = kinds_.insert(kind, {severity, code, 0, {}, {}});
+  kind->list = link.substr(0, link.find('/'));
+  if (++kind->count > kMaxOfCode) return;
+  kind->items.push_back(
       bj::object{{"severity", severity}, {"code", code}, {"text", text}, {"link", link}});
 }
 
 bj::array Attention::take() {
-  bj::array all = std::move(critical_);
-  for (bj::value& item : warning_) all.push_back(std::move(item));
-  for (bj::value& item : info_) all.push_back(std::move(item));
+  bj::array all;
+  for (const char* severity : kSeverities)
+    for (Kind& kind : kinds_) {
+      if (kind.severity != severity) continue;
+      for (bj::value& item : kind.items) all.push_back(std::move(item));
+      if (kind.count > kMaxOfCode)
+        all.push_back(bj::object{{"severity", severity},
+                                 {"code", kind.code},
+                                 {"text", std::to_string(kind.count - kMaxOfCode) + " more"},
+                                 {"link", kind.list}});
+    }
+  kinds_.clear();
   return all;
 }
 

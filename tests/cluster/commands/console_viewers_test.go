@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -276,7 +275,7 @@ func (v *viewer) checkDevices(held map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	var overview struct{ Devices []json.RawMessage }
+	var overview struct{ Funnel struct{ Devices int } }
 	if err := v.session.get(&overview, "overview"); err != nil {
 		return err
 	}
@@ -297,9 +296,9 @@ func (v *viewer) checkDevices(held map[string][]string) error {
 			return fmt.Errorf("%s is shown device %s", v.name, one.ID)
 		}
 	}
-	if len(devices) != count || len(nodes) != nodeCount || len(overview.Devices) != count {
+	if len(devices) != count || len(nodes) != nodeCount || overview.Funnel.Devices != count {
 		return fmt.Errorf("%s is shown %d devices, %d in the overview, and %d nodes; %d and %d were expected", v.name,
-			len(devices), len(overview.Devices), len(nodes), count, nodeCount)
+			len(devices), overview.Funnel.Devices, len(nodes), count, nodeCount)
 	}
 	return nil
 }

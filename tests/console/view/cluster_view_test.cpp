@@ -274,7 +274,6 @@ TEST(ClusterOverview, Sample_CountsAndUnknownCounts) {
                                                      {"unscheduled", 0},
                                                      {"waits-for-quota", 0},
                                                      {"waits-for-room", 1}}));
-  EXPECT_EQ(overview.at("devices").as_array().size(), 4u);
   EXPECT_EQ(codesOf(overview), (std::multiset<std::string>{"never-fits"}));
 }
 
@@ -305,6 +304,24 @@ TEST(ClusterOverview, EachFault_NamedWithLink) {
             (std::set<std::string>{"", "nodes/gpu-1", "nodes/gpu-2", "devices/gpu-2/GPU-gpu-2-1",
                                    "waiting/ml/wrong", "queues/research"}));
   EXPECT_EQ(overview.at("funnel").at("healthy_devices"), 3);
+}
+
+TEST(ClusterOverview, ManyFindingsOfOneCode_RestIsCounted) {
+  ClusterReading reading = sampleCluster();
+  reading.pods.clear();
+  for (int i = 0; i < 1000; ++i) {
+    reading.pods.push_back(clusterPod("lab", "p" + std::to_string(i), ClusterPodState::kWaiting));
+    reading.pods.back().waiting = WaitingKind::kNeverFits;
+  }
+  reading.devices[3].healthy = false;
+  const Row overview = viewOf(reading).overview->members();
+  const bj::array& items = overview.at("attention").get_array();
+  ASSERT_EQ(items.size(), 22u) << "a device, 20 pods, the number of the others";
+  EXPECT_EQ(items.front().at("code").get_string(), "device-faulty");
+  EXPECT_EQ(items.back(), bj::value({{"severity", "warning"},
+                                     {"code", "never-fits"},
+                                     {"text", "980 more"},
+                                     {"link", "waiting"}}));
 }
 
 // While pods are listed again, a pod and its successor are there for a moment.

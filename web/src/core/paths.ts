@@ -7,12 +7,18 @@ export type PageName =
 
 // Pages that look different in a cluster, or that only a cluster has: on one machine those addresses name no page.
 const kClusterPages: readonly PageName[] = [
-  "waiting", "planner", "nodes", "node", "waiting-pod", "workloads", "workload", "queues", "queue", "pools", "teams", "models",
+  "waiting", "nodes", "node", "waiting-pod", "workloads", "workload", "queues", "queue", "pools", "teams", "models",
 ];
 
+export type PageScript = "common" | "cluster" | "work" | "usage" | "rightsize" | "planner" | "items";
+
 // The script that has a page.
-export const scriptOf = (page: PageName, isCluster: boolean): "common" | "cluster" | "usage" | "rightsize" =>
-  (page === "usage" || page === "rightsize" ? page : isCluster && kClusterPages.includes(page) ? "cluster" : "common");
+export function scriptOf(page: PageName, isCluster: boolean): PageScript {
+  if (page === "usage" || page === "rightsize" || page === "planner") return page;
+  if (page === "device" || page === "share") return "items";
+  if (!isCluster || !kClusterPages.includes(page)) return "common";
+  return /^(queue|workload)/.test(page) ? "work" : "cluster";
+}
 
 export interface Place {
   page: PageName;

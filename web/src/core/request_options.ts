@@ -1,5 +1,5 @@
 // A request of a share as form values, as URL parameters and as options of the command line. Pure.
-import type { ExplainRequest } from "../data/types";
+import type { ExplainRequest, SizeAnswer } from "../data/types";
 
 const kNumbers = ["cores", "gpus"] as const;
 const kTexts = ["memory", "priority", "model"] as const;
@@ -24,6 +24,11 @@ export function requestParams(request: ExplainRequest): URLSearchParams {
     if (value !== undefined && value !== "") params.set(name, String(value));
   }
   return params;
+}
+
+// The request of a served model.
+export function requestOf({ memory, size: { gpus, cores_percent: cores } }: SizeAnswer): ExplainRequest {
+  return { memory, gpus, ...(cores === undefined ? {} : { cores }) };
 }
 
 // The request with the options of a fix, "--memory 12Gi --gpus 1"; null if an option is not one of a request.

@@ -215,7 +215,6 @@ export interface Overview extends AnswerHead {
   never_fit?: Maybe<number>;
   nodes?: Maybe<number>;
   waiting_kinds?: Maybe<Record<string, Maybe<number>>>;
-  devices?: Device[];
   attention?: { severity: string; code: string; text: string; link?: Maybe<string> }[];
 }
 
@@ -324,7 +323,6 @@ export interface ChangeAnswer {
 export interface About {
   version?: Maybe<string>;
   commit?: Maybe<string>;
-  licences?: Maybe<{ name: string; licence: string; text?: Maybe<string> }[]>;
   configuration?: Maybe<{ name: string; value: Maybe<string | number | boolean> }[]>;
   health?: Maybe<{
     loop_late_ms?: Maybe<number>;
@@ -335,4 +333,29 @@ export interface About {
       from_ms?: Maybe<number>; dropped_points?: Maybe<number>;
     }>;
   }>;
+}
+
+// GET /size: members as `divvy size -o json` has them; those that pages show.
+export interface SizeAnswer {
+  size: {
+    memory_bytes: number; gpus: number; cores_percent?: number; notes: string[];
+    terms: { name: string; bytes: number; why: string }[];
+  };
+  fits: boolean;
+  summary: string;
+  memory: string; // "36416Mi"
+  manifest: string | null;
+}
+
+export interface SizeNames {
+  models: { name: string }[];
+  devices: string[];
+  dtypes: string[];
+}
+
+// assets/licences.json
+export interface Licence {
+  name: string;
+  licence: string;
+  text: string;
 }

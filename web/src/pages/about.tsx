@@ -2,9 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t, tOf } from "../core/i18n";
-import { type ApiFailure, apiGet, failureFrom, isAborted } from "../data/api";
+import { ApiFailure, apiGet, failureFrom, isAborted } from "../data/api";
 import { isCluster, session } from "../data/session";
-import type { About } from "../data/types";
+import type { About, Licence } from "../data/types";
 import { Failure, Loading } from "../ui/states";
 import { Ago, Bytes, Count, Duration, Facts, NotKnown } from "../ui/values";
 
@@ -27,7 +27,7 @@ export function AboutPage(): JSX.Element {
       <header class="page-head"><h1>{t("about.title")}</h1></header>
       {failure && <Failure failure={failure} retry={() => read()} />}
       {!failure && !about && <Loading />}
-      {about && <div class="stack"><Versions about={about} /><Health about={about} /><Configuration about={about} /><Licences about={about} /></div>}
+      {about && <div class="stack"><Versions about={about} /><Health about={about} /><Configuration about={about} /><Licences /></div>}
     </div>
   );
 }
@@ -89,19 +89,28 @@ function Configuration({ about }: { about: About }): JSX.Element {
   );
 }
 
-function Licences({ about }: { about: About }): JSX.Element {
+// Read when the list is opened: it is part of the page's files.
+function Licences(): JSX.Element {
+  const [list, setList] = useState<Licence[] | null>(null);
+  const [failed, setFailed] = useState(false);
+  const open = (): void => {
+    if (list) return;
+    setFailed(false);
+    fetch(new URL("assets/licences.json", document.baseURI)).then((answer) => answer.json() as Promise<Licence[]>).then(setList, () => setFailed(true));
+  };
   return (
     <section class="panel" aria-labelledby="licence-title">
       <div class="panel-head"><h2 id="licence-title">{t("about.licences")}</h2></div>
-      <ul class="licences">
-        {(about.licences ?? []).map(({ name, licence, text }) => (
-          <li key={name}>
-            {text ? (
-              <details><summary>{name} <span class="muted">{licence}</span></summary><pre tabIndex={0}>{text}</pre></details>
-            ) : <span>{name} <span class="muted">{licence}</span></span>}
-          </li>
-        ))}
-      </ul>
+      <details onToggle={open}>
+        <summary>{t("about.of_this_page")}</summary>
+        {failed && <Failure failure={new ApiFailure("unreachable", "", 0)} retry={open} />}
+        <ul class="licences">
+          {list?.map(({ name, licence, text }) => (
+            <li key={name}><details><summary>{name} <span class="muted">{licence}</span></summary><pre tabIndex={0}>{text}</pre></details></li>
+          ))}
+        </ul>
+      </details>
+      <p>{t("about.of_the_program")} <code class="wrap">/usr/share/doc/divvy/third-party-licences</code></p>
     </section>
   );
 }

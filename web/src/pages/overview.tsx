@@ -56,7 +56,7 @@ function Content({ overview }: { overview: Overview }): JSX.Element {
         <Counts overview={overview} />
       </div>
       <div class="grid-2-1">
-        <Fleet devices={overview.devices ?? []} />
+        <Fleet />
         <Attention items={overview.attention} />
       </div>
       {hasHistory() && <History of="overview:all" charts={charts(funnel.memory)} />}

@@ -4,29 +4,19 @@ import { t } from "../core/i18n";
 import { place } from "../data/router";
 import { Nothing } from "../ui/states";
 import { AboutPage } from "./about";
-import { DevicePage } from "./device";
 import { DevicesPage } from "./devices";
 import { EventsPage } from "./events";
-import { PlannerPage } from "./planner";
-import { SharePage } from "./share";
 import { SharesPage } from "./shares";
 import { WaitingPage } from "./waiting";
 
 export function OtherPage(): JSX.Element {
-  const { page, id } = place.value;
-  switch (page) {
+  switch (place.value.page) {
     case "devices":
       return <DevicesPage />;
-    case "device":
-      return <DevicePage key={id} id={id} />;
     case "shares":
       return <SharesPage />;
-    case "share":
-      return <SharePage key={id} id={id} />;
     case "waiting":
       return <WaitingPage />;
-    case "planner":
-      return <PlannerPage />;
     case "events":
       return <EventsPage />;
     case "about":

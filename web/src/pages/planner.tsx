@@ -2,12 +2,13 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../core/i18n";
-import { requestFrom, requestParams } from "../core/request_options";
+import { requestFrom, requestOf, requestParams } from "../core/request_options";
 import { parseBytes } from "../core/units";
 import { params, setParams } from "../data/router";
 import type { ExplainRequest } from "../data/types";
 import { PrioritySelect } from "../ui/priority_select";
 import { Explain } from "../ui/explain";
+import { SizeForm } from "../ui/size_form";
 import { Nothing } from "../ui/states";
 
 export function PlannerPage(): JSX.Element {
@@ -17,10 +18,13 @@ export function PlannerPage(): JSX.Element {
     <div class="page">
       <header class="page-head"><h1>{t("planner.title")}</h1><p class="count">{t("planner.lead")}</p></header>
       <div class="planner">
-        <section class="panel" aria-label={t("planner.request")}>
-          <div class="panel-head"><h2>{t("planner.request")}</h2></div>
-          <RequestForm request={request} />
-        </section>
+        <div class="stack">
+          <section class="panel" aria-label={t("planner.request")}>
+            <div class="panel-head"><h2>{t("planner.request")}</h2></div>
+            <RequestForm request={request} />
+          </section>
+          <SizeForm use={(answer) => setParams(requestParams(requestOf(answer)), false)} />
+        </div>
         <section class="panel" aria-label={t("planner.answer")}>
           <div class="panel-head"><h2>{t("planner.answer")}</h2></div>
           {asked ? <Explain request={request} onTry={(next) => setParams(requestParams(next), false)} /> : (

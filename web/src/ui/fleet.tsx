@@ -1,32 +1,48 @@
 // The fleet picture: a cell per device, filled by used memory, outlined by allocated memory, hatched where unhealthy.
 // Where use is not known, a cell shows what is allocated.
 import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
 import { t, tOf } from "../core/i18n";
 import { deviceLink, nodeLink } from "../core/paths";
 import { formatPercent, ratioPercent } from "../core/units";
+import { ListModel } from "../data/list_model";
 import { isCluster } from "../data/session";
 import type { Device } from "../data/types";
 import { amountText, Legend, useText } from "./bars";
+import { useRevalidation } from "./fresh";
 import { Icon } from "./icons";
-import { EmptyList } from "./states";
+import { EmptyList, Failure, Loading } from "./states";
 import { Name } from "./values";
 
 const kMaxCells = 1600;
+const kPageSize = 500;
+const kFields = "node,index,model,state,memory_total_bytes,memory_limits_bytes,memory_used_bytes,utilisation_percent";
 const kManyNodes = 24; // above it nodes stand beside each other
 const kMaxLarge = 96; // devices; above it cells are small and without text
 
-export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
+export function Fleet(): JSX.Element {
+  const model = useMemo(() => new ListModel<Device>("devices", kPageSize, kFields), []);
+  useEffect(() => {
+    model.setQuery({ sort: "node" });
+    return () => model.dispose();
+  }, [model]);
+  useRevalidation(model);
+  const total = model.total.value;
+  useEffect(() => model.want(Math.min(total, kMaxCells)), [model, total]);
+  const devices = model.rows.value.slice(0, kMaxCells).sort((one, two) => Number(one.node > two.node) - Number(one.node < two.node) || one.index - two.index);
   const nodes = new Map<string, Device[]>();
-  for (const device of devices.slice(0, kMaxCells)) nodes.set(device.node, [...(nodes.get(device.node) ?? []), device]);
+  for (const device of devices) nodes.set(device.node, [...(nodes.get(device.node) ?? []), device]);
   const cluster = isCluster();
-  const large = devices.length <= kMaxLarge && !cluster;
+  const large = total <= kMaxLarge && !cluster;
   return (
     <section class="panel" aria-label={t("fleet.title")}>
       <div class="panel-head">
         <h2>{t("fleet.title")}</h2>
         <Legend names={["allocated", "used", ...(cluster ? ["cordoned", "unknown"] as const : ["compute"] as const), "unhealthy"]} />
       </div>
-      {devices.length === 0 && <EmptyList list="devices" title={t("devices.nothing")}>{t("devices.nothing_why")}</EmptyList>}
+      {model.state.value === "loading" && <Loading rows={3} />}
+      {model.state.value === "failed" && model.failure.value && <Failure failure={model.failure.value} retry={() => model.refresh()} />}
+      {model.state.value === "ready" && total === 0 && <EmptyList list="devices" title={t("devices.nothing")}>{t("devices.nothing_why")}</EmptyList>}
       <div class={cluster && nodes.size > kManyNodes ? "fleet-many" : undefined}>
         {[...nodes].map(([node, list]) => (
           <div class={cluster ? "fleet-node fleet-line" : "fleet-node"} key={node}>
@@ -37,7 +53,7 @@ export function Fleet({ devices }: { devices: Device[] }): JSX.Element {
           </div>
         ))}
       </div>
-      {devices.length > kMaxCells && <p class="note"><a href="devices">{t("list.all", { n: devices.length })}</a></p>}
+      {total > kMaxCells && <p class="note"><a href="devices">{t("list.all", { n: total })}</a></p>}
     </section>
   );
 }

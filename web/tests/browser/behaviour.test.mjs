@@ -290,6 +290,27 @@ test("planner.Fix_FillsTheForm", async () => {
   await context.close();
 });
 
+test("planner.ServedModel_FillsTheRequest", async () => {
+  const { page, context, faults } = await openPage(browser, mock, { path: "planner" });
+  await page.getByRole("combobox", { name: "Served model" }).fill("llama-3-8b");
+  await page.getByRole("button", { name: "Compute the request" }).click();
+  await page.getByText("fits on h100").waitFor();
+  await page.waitForURL(/memory=/);
+  assert.match(await page.getByLabel("Memory per device").inputValue(), /^\d+Mi$/);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("about.Licences_HaveTheirTexts", async () => {
+  const { page, context, faults } = await openPage(browser, mock, { path: "about" });
+  await page.getByText("Software in this page").click();
+  const uplot = page.locator("details details", { hasText: "uplot" });
+  await uplot.locator("summary").click();
+  await uplot.getByText("Permission is hereby granted").waitFor();
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
 test("history.Drag_ZoomsInTheAddress", async () => {
   const { page, context, faults } = await openPage(browser, mock, { path: `devices/${mock.world.devices[0].id}` });
   await page.locator(".u-over").first().waitFor();

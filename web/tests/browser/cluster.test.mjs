@@ -103,7 +103,7 @@ test("queues.Tree_ShowsAmountsBesideBars", async () => {
   await context.close();
 });
 
-test("lists.EveryColumn_SortsByAMember", { timeout: 60_000 }, async () => {
+test("lists.EveryColumn_SortsByAMember", { timeout: 180_000 }, async () => {
   const { page, context, faults } = await open("", { viewport: { width: 2600, height: 700 } });
   for (const path of ["waiting", "nodes", "devices", "shares", "workloads", "queues", "pools", "teams", "models"]) {
     await page.goto(mock.url + path);
@@ -165,6 +165,27 @@ test("planner.Form_WritesAManifestThatIsPlanned", async () => {
   await page.getByRole("button", { name: "Where would it fit?" }).click();
   await page.getByText("document 1, line 1: no member kind").waitFor();
   await page.goto(`${mock.url}nodes`);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("planner.ServedModel_WritesItsManifestOrSaysWhyNot", async () => {
+  const { page, context, faults } = await open("planner");
+  const form = page.getByRole("region", { name: "Size for a served model" });
+  await form.getByRole("combobox", { name: "Served model" }).fill("llama-3-8b");
+  await form.getByLabel("Sequences at once").fill("16");
+  await form.getByRole("button", { name: "Compute the request" }).click();
+  await form.getByRole("rowheader", { name: "kv cache" }).waitFor();
+  assert.match(await page.getByLabel("Manifests").inputValue(), /kind: Deployment/);
+  await page.getByLabel("Manifests").fill("kept");
+  await form.getByLabel("Device").fill("rtx4090");
+  await form.getByRole("button", { name: "Compute the request" }).click();
+  await form.getByText("does not fit on rtx4090").waitFor();
+  assert.equal(await page.getByLabel("Manifests").inputValue(), "kept");
+  page.expectFailures = true;
+  await form.getByRole("combobox", { name: "Served model" }).fill("gpt-99");
+  await form.getByRole("button", { name: "Compute the request" }).click();
+  await form.getByText('model "gpt-99" is not known').waitFor();
   assert.deepEqual(faults, []);
   await context.close();
 });

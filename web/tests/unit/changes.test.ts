@@ -95,6 +95,7 @@ test("queueForm.WrongFields_AreFound", () => {
 
 test("scriptOf.PagesOfACluster_HaveTheirOwn", () => {
   assert.deepEqual([scriptOf("queue", true), scriptOf("queue", false), scriptOf("waiting", true), scriptOf("waiting", false)],
-    ["cluster", "common", "cluster", "common"]);
-  assert.deepEqual([scriptOf("share", true), scriptOf("usage", true), scriptOf("usage", false)], ["common", "usage", "usage"]);
+    ["work", "common", "cluster", "common"]);
+  assert.deepEqual([scriptOf("share", true), scriptOf("shares", true), scriptOf("usage", true), scriptOf("planner", false)],
+    ["items", "common", "usage", "planner"]);
 });

@@ -9,6 +9,7 @@ import { type ApiFailure, apiPost, failureFrom } from "../../data/api";
 import type { PlannedPod } from "../../data/cluster_types";
 import { closeSession, session } from "../../data/session";
 import { Icon } from "../../ui/icons";
+import { SizeForm } from "../../ui/size_form";
 import { Failure, Loading, Nothing } from "../../ui/states";
 import { Links, Name, NotKnown, Sentence } from "../../ui/values";
 
@@ -43,10 +44,13 @@ export function ManifestPlannerPage(): JSX.Element {
     <div class="page">
       <header class="page-head"><h1>{t("planner.title")}</h1><p class="count">{t("planner.lead")}</p></header>
       <div class="planner">
-        <section class="panel" aria-label={t("planner.form")}>
-          <div class="panel-head"><h2>{t("planner.form")}</h2></div>
-          <PodForm write={write} />
-        </section>
+        <div class="stack">
+          <section class="panel" aria-label={t("planner.form")}>
+            <div class="panel-head"><h2>{t("planner.form")}</h2></div>
+            <PodForm write={write} />
+          </section>
+          <SizeForm use={(answer) => write(answer.manifest ?? "")} />
+        </div>
         <div class="stack">
           <section class="panel">
             <form class="request" onSubmit={(event) => void ask(event)}>
