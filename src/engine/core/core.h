@@ -111,6 +111,8 @@ class Engine::Core {
   };
   using AllocationTable = std::unordered_map<RequestId, BookedRequest, NameHash, NameEqual>;
 
+  friend class ReplicaCounter;
+  class ReplicaSearch;
   class GangPlacer;
   class VictimSearch;
   class GangVictimSearch;

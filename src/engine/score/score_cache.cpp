@@ -26,6 +26,7 @@ void Scores::evaluate(const Scorer& scorer, Slot slot, SearchPass& pass) {
   const std::uint32_t place = order_->places[slot];
   if (place == NodeOrder::kNowhere) return;
   compact_refusals_.drop(slot);
+  replicas_.drop(slot);
   if (slot >= ends_.size()) ends_.resize(slot + 1, PlanOutcome::kNoWay);
   const Scorer::KeyResult keyed = scorer.key(shape_, slot, pass);
   if (keyed.end == PlanOutcome::kPutOff && ends_[slot] != PlanOutcome::kPutOff)

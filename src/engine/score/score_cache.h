@@ -10,6 +10,7 @@
 #include "refusal/compact_refusal_cache.h"
 #include "score/node_order.h"
 #include "score/policies.h"
+#include "score/replicas_cache.h"
 #include "score/tournament_tree.h"
 
 namespace divvy::engine {
@@ -22,6 +23,7 @@ class Scores {
   ShapeClass& shape() { return shape_; }
   const TournamentTree& tree() const { return tree_; }
   CompactRefusalCache& compactRefusals() { return compact_refusals_; }
+  ReplicasCache& replicas() { return replicas_; }
   // Evaluates changed nodes and nodes that were put off, at most `most`, until the budget is spent.
   // Returns how many it evaluated. The keys can be out of date afterwards.
   std::size_t update(const Scorer& scorer, const NodeOrder& order, const ChangeLog& log,
@@ -38,6 +40,7 @@ class Scores {
   ShapeClass shape_;
   TournamentTree tree_;
   CompactRefusalCache compact_refusals_;            // no entry for slots that were evaluated since
+  ReplicasCache replicas_;                          // as above
   std::shared_ptr<const NodeOrder::Sorted> order_;  // of the tree's places
   std::vector<PlanOutcome> ends_;                   // by slot
   std::vector<Slot> put_off_;                       // without duplicates

@@ -146,6 +146,7 @@ class Engine {
   Result<std::vector<DeviceUsed>> used(const NodeName& node) const;
 
  private:
+  friend class ReplicaCounter;
   class Core;
   std::unique_ptr<Core> core_;
 };
