@@ -18,6 +18,7 @@
 
 #include "asio/rethrow.h"
 #include "base/http_status.h"
+#include "capacity/capacity_endpoint.h"
 #include "codec/hami_agent_nodes.h"
 #include "codec/share_variety.h"
 #include "controllers/agent_handshake_controller.h"
@@ -66,6 +67,13 @@ constexpr std::uint64_t kMaxReview = 4u << 20;
 constexpr std::chrono::seconds kExpireEvery{1};
 // A bind has to end before kube-scheduler gives up on it (httpTimeout, 30 s).
 constexpr kube::ClientOptions kTerms{5000, 5000, std::chrono::seconds(10), 2};
+
+// The address of /metrics, /capacity and /fit.
+struct MetricsAddress {
+  CapacityEndpoint capacity;
+  std::unique_ptr<Exporter> exporter = {};
+  std::unique_ptr<http::Server> server = {};
+};
 
 class Service {
  public:
@@ -117,6 +125,9 @@ class Service {
                     gate_.onPodUpdate(pod);
                   },
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}),
+        metrics_{CapacityEndpoint(
+            loop.get_executor(), cache_, preemption_.running_pods(),
+            {options.name, options.identity, [this] { return whyNot(); }, &stopped_})},
         extender_calls_({cache_, gate_, preemption_, requeuer_, binder_, *lease_, informers_,
                          counts_, options, [this] { return whyNot(); }}) {}
 
@@ -138,16 +149,19 @@ class Service {
       webhook_ = std::move(*webhook);
       keepCertificate();
     }
-    exporter_ = std::make_unique<Exporter>(
+    metrics_.exporter = std::make_unique<Exporter>(
         loop_.get_executor(), cache_, counts_,
         Exporter::Options{{options_.hami_metrics, options_.deprecated_names},
                           [this] { return whyNot().empty(); },
                           [this] { return client_->calls(); }});
     listen = {options_.metrics_host, options_.metrics_port, {}, {}};
+    std::vector<Route> routes = metrics_.capacity.routes();
+    routes.push_back(metrics_.exporter->route());
+    routes.push_back(alive());
     Result<std::unique_ptr<http::Server>> metrics =
-        http::Server::start(loop_.get_executor(), listen, {exporter_->route(), alive()});
+        http::Server::start(loop_.get_executor(), listen, std::move(routes));
     if (!metrics) return metrics.error();
-    metrics_ = std::move(*metrics);
+    metrics_.server = std::move(*metrics);
     const Result<void> desks = evictions_.open(
         loop_.get_executor(), *client_, counts_,
         {options_.name, options_.idle_notice, options_.idle_extension, options_.bypass_notice,
@@ -159,11 +173,12 @@ class Service {
     preemption_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     asio::co_spawn(loop_, pending_.run(), rethrow);
+    asio::co_spawn(loop_, metrics_.capacity.run(), rethrow);
     handshakes_.start();
     lease_->start([this] { takeOver(); }, logWarning, &stopped_);
-    return writePorts(
-        options_.ports_file,
-        {extender_->port(), webhook_ ? webhook_->port() : std::uint16_t{0}, metrics_->port()});
+    return writePorts(options_.ports_file,
+                      {extender_->port(), webhook_ ? webhook_->port() : std::uint16_t{0},
+                       metrics_.server->port()});
   }
 
   void stop() {
@@ -216,8 +231,8 @@ class Service {
 
   // Observers of nodes and pods, which are called after the cache, in this order.
   std::vector<ClusterObserver*> observers() {
-    return {&unassigned_, &labels_,    &gate_,        &pending_,
-            &resizes_,    &evictions_, &inventories_, &preemption_};
+    return {&unassigned_, &labels_,      &gate_,       &pending_,         &resizes_,
+            &evictions_,  &inventories_, &preemption_, &metrics_.capacity};
   }
 
   void onNode(const kube::Node& node) {
@@ -389,13 +404,12 @@ class Service {
   AgentHandshakeController handshakes_;
   GateController gate_;
   ResizeController resizes_;
+  MetricsAddress metrics_;
   ExtenderService extender_calls_;
   EvictionControllers evictions_;
   ChangedWarnings unread_;
   std::unique_ptr<http::Server> extender_;
   std::unique_ptr<http::Server> webhook_;
-  std::unique_ptr<Exporter> exporter_;
-  std::unique_ptr<http::Server> metrics_;
   std::unique_ptr<CertificateRotator> rotator_;
   bool stopped_ = false;
 };

@@ -21,7 +21,7 @@ namespace divvy::scheduler {
 struct PodResources {
   engine::Cpu cpu;
   Bytes memory;
-  friend bool operator==(const PodResources&, const PodResources&) = default;
+  friend auto operator<=>(const PodResources&, const PodResources&) = default;
 };
 
 // Returns a pod's requests as kube-scheduler adds them up: the maximum over its containers' run,

@@ -1,0 +1,159 @@
+#include "capacity/capacity_endpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "base/http_status.h"
+#include "base/rng.h"
+#include "runtime/clock.h"
+
+namespace divvy::scheduler {
+namespace {
+
+namespace asio = boost::asio;
+namespace bj = boost::json;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kTurn = std::chrono::milliseconds(1);
+constexpr auto kBetweenTurns = std::chrono::milliseconds(50);
+constexpr auto kBetweenRounds = std::chrono::seconds(2);
+constexpr std::size_t kNodesAtOnce = 16;
+constexpr std::uint64_t kMaxPod = 256 << 10;
+constexpr unsigned kMaxQuestions = 4;
+constexpr std::int64_t kQuestionEveryMs = 100;
+constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr std::int64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
+
+bj::value fitOf(const CapacityCount& count) {
+  return count.found ? bj::value(count.found->fit) : bj::value(nullptr);
+}
+
+}  // namespace
+
+CapacityEndpoint::CapacityEndpoint(asio::any_io_executor executor, const SchedulerCache& cache,
+                                   const RunningPods& running_pods, Options options)
+    : executor_(std::move(executor)),
+      cache_(cache),
+      options_(std::move(options)),
+      counter_(cache, running_pods) {}
+
+void CapacityEndpoint::onPodUpdate(const kube::Pod& pod) {
+  if (pod.ended()) return;
+  const Result<std::optional<engine::Request>> request = cache_.pods().readRequest(pod);
+  const Result<PodResources> resources = podResources(pod);
+  if (!request || !*request || !resources) return;
+  history_.see(pod.meta.uid, pod.meta.namespace_name, **request, *resources, pod.priority,
+               wallNanoseconds() / kNsPerS);
+}
+
+asio::awaitable<void> CapacityEndpoint::publish(const CapacityRound& round) {
+  CapacityReport report{options_.scheduler, options_.identity, 0, {}, round.shapes()};
+  std::size_t read = 0;
+  for (const std::string& node : cache_.nodes().names()) {
+    for (const DeviceUsage& device : cache_.nodes().devicesOf(node)) report.models.add(device);
+    if (++read % kNodesAtOnce == 0) co_await asio::post(executor_, asio::use_awaitable);
+  }
+  // The tag is of the figures, not of the instant.
+  const std::uint64_t hash = stableHash(reportText(report));
+  report.at_ms = wallNanoseconds() / kNsPerMs;
+  text_ = reportText(report);
+  tag_ = '"' + std::to_string(hash) + '"';
+}
+
+asio::awaitable<void> CapacityEndpoint::run() {
+  asio::steady_timer pause(executor_);
+  const auto sleep = [&pause](SteadyClock::duration time) {
+    pause.expires_after(time);
+    return pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  };
+  while (!*options_.stopped) {
+    if (!options_.why_not().empty()) {
+      text_.clear();
+      co_await sleep(kBetweenRounds);
+      continue;
+    }
+    const auto begun = SteadyClock::now();
+    history_.expire(wallNanoseconds() / kNsPerS);
+    CapacityRound round(counter_, history_.all());
+    for (bool ended = false; !ended && !*options_.stopped;) {
+      for (const auto end = SteadyClock::now() + kTurn; !ended && SteadyClock::now() < end;)
+        ended = round.step();
+      if (!ended) co_await sleep(kBetweenTurns);
+    }
+    co_await publish(round);
+    co_await sleep(std::max<SteadyClock::duration>(kBetweenRounds - (SteadyClock::now() - begun),
+                                                   kBetweenTurns));
+  }
+}
+
+std::vector<http::Route> CapacityEndpoint::routes() {
+  return {
+      {"GET", "/capacity", 0,
+       [this](http::Query) -> asio::awaitable<http::Answer> { co_return reportAnswer(); }},
+      {"POST", "/fit", kMaxPod, [this](http::Query query) { return fitAnswer(std::move(query)); }}};
+}
+
+http::Answer CapacityEndpoint::reportAnswer() const {
+  if (text_.empty()) {
+    const std::string why = options_.why_not();
+    return http::plainText(http_status::kServiceUnavailable,
+                           why.empty() ? "the capacity is not counted yet: retry" : why);
+  }
+  http::Answer answer;
+  answer.body = text_;
+  answer.fields.set("ETag", tag_);
+  return answer;
+}
+
+Result<RecentShape> CapacityEndpoint::shapeOf(const std::string& body) const {
+  boost::system::error_code fault;
+  const bj::value object = bj::parse(body, fault);
+  if (fault) return Error{ErrorCode::kUsage, "the body is no JSON; accepted: a Pod"};
+  const Result<kube::Pod> pod = kube::podOf(object);
+  if (!pod) return pod.error();
+  const Result<std::optional<engine::Request>> request = cache_.pods().requestFor(*pod);
+  if (!request) return request.error();
+  if (!*request)
+    return Error{ErrorCode::kUsage, "the pod requests no devices; accepted: a pod that does"};
+  const Result<PodResources> resources = podResources(*pod);
+  if (!resources) return resources.error();
+  RecentShape shape{**request, *resources, pod->meta.namespace_name, pod->priority, 0, 0};
+  shape.request.id = engine::RequestId("a further pod");
+  return shape;
+}
+
+asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
+  if (const std::string why = options_.why_not(); !why.empty())
+    co_return http::plainText(http_status::kServiceUnavailable, why);
+  const engine::Instant begun = now();
+  if (questions_ >= kMaxQuestions || begun < next_question_)
+    co_return http::plainText(http_status::kTooManyRequests,
+                              "other questions are in progress: retry");
+  next_question_ = {begun.ms + kQuestionEveryMs};
+  const Result<RecentShape> shape = shapeOf(query.body);
+  if (!shape) co_return http::plainText(http_status::kBadRequest, shape.error().message());
+  ++questions_;
+  // The present count, and that after evictions.
+  std::array<CapacityCount, 2> counts{counter_.begin(*shape, false), counter_.begin(*shape, true)};
+  NodeCapacity nodes = counter_.nodes();
+  const auto end = SteadyClock::now() + kPatience;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    while (!counter_.step(*shape, counts[i], nodes) && SteadyClock::now() < end)
+      co_await asio::post(executor_, asio::use_awaitable);
+  --questions_;
+  bj::object object{{"fit", fitOf(counts[0])}, {"fit_after_eviction", fitOf(counts[1])}};
+  const std::optional<engine::ReplicaCount>& found = counts[0].found;
+  object["nodes_that_fit"] = found ? bj::value(found->nodes_that_fit) : bj::value(nullptr);
+  co_return http::Answer{http_status::kOk, bj::serialize(object)};
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,56 @@
+// Answers how much more fits: /capacity for the shapes of recent pods, /fit for one pod. Private.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "capacity/capacity_counter.h"
+#include "capacity/shape_history.h"
+#include "engine/units.h"
+#include "http/server.h"
+#include "preemption/running_pods.h"
+#include "runtime/cluster_observer.h"
+#include "scheduler/cache.h"
+
+namespace divvy::scheduler {
+
+// For the event loop's thread only. Counts in short turns, so that /filter does not wait.
+class CapacityEndpoint : public ClusterObserver {
+ public:
+  struct Options {
+    std::string scheduler, identity;       // names
+    std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
+    const bool* stopped = nullptr;
+  };
+  // All arguments outlive it.
+  CapacityEndpoint(boost::asio::any_io_executor executor, const SchedulerCache& cache,
+                   const RunningPods& running_pods, Options options);
+
+  void onPodUpdate(const kube::Pod& pod) override;
+
+  // Counts until the service stops.
+  boost::asio::awaitable<void> run();
+  // GET /capacity: the last report, with an ETag. POST /fit: how many more of a pod fit now.
+  std::vector<http::Route> routes();
+
+ private:
+  boost::asio::awaitable<void> publish(const CapacityRound& round);
+  http::Answer reportAnswer() const;
+  boost::asio::awaitable<http::Answer> fitAnswer(http::Query query);
+  Result<RecentShape> shapeOf(const std::string& body) const;
+
+  boost::asio::any_io_executor executor_;
+  const SchedulerCache& cache_;
+  Options options_;
+  CapacityCounter counter_;
+  ShapeHistory history_;
+  std::string text_, tag_;  // of the last report; empty: none yet
+  unsigned questions_ = 0;  // in progress
+  engine::Instant next_question_{};
+};
+
+}  // namespace divvy::scheduler
