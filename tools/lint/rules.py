@@ -86,9 +86,10 @@ SUBFOLDERS = {
         "parser": {"config", "files", "options", "view"},
         "agent_client": {"config", "options", "view"},
         "kubernetes": {"config", "files", "options", "view"},
+        "clusters": {"kubernetes", "options", "view"},
         "cluster_console": {"config", "files", "kubernetes", "options", "view"},
         "diagnose": {"agent_client", "config", "kubernetes", "options"},
-        "commands": {"agent_client", "cluster_console", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
+        "commands": {"agent_client", "cluster_console", "clusters", "config", "diagnose", "files", "kubernetes", "options", "process", "view"},
     },
     "console": {
         "rows": set(),
@@ -162,6 +163,7 @@ SUBFOLDERS = {
         "queue": {"annotations", "codec", "events", "preemption", "quota", "runtime", "telemetry"},
         "extender": {"preemption", "queue", "runtime", "telemetry"},
         "explain": {"annotations", "cache", "preemption", "queue", "quota"},
+        "capacity": {"preemption", "runtime"},
         "controllers": {"annotations", "codec", "events", "runtime", "telemetry"},
     },
     "simgpu": {

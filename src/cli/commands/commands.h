@@ -30,6 +30,7 @@ int serveScheduler(const SchedulerOptions& options);
 int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);
 int queues(const QueuesOptions& options);
+int clusters(const ClustersOptions& options);
 int size(const SizeOptions& options);
 int version(const VersionOptions& options);
 int simulateOpenb(const OpenbOptions& options);

@@ -307,6 +307,16 @@ struct QueuesOptions {
   Output output;
 };
 
+// The free capacity of several clusters.
+struct ClustersOptions {
+  ConnectionOptions connection;
+  std::vector<std::string> contexts;  // empty: all of the kubeconfig
+  std::vector<std::string> files;     // manifests of the pod that is asked for; empty: none
+  std::string namespace_name = "divvy-system";  // of Divvy, in each cluster
+  std::string service = "divvy-scheduler";      // the scheduler's
+  Output output;
+};
+
 struct SizeOptions {
   bool list = false;  // only list the known models
   std::string model;  // a name or a path
@@ -377,7 +387,7 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, AgentHelperOptions, SchedulerOptions,
                  ProbeOptions, SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
                  DayOptions, DefragOptions, ReplayOptions, SnapshotOptions, QueuesOptions,
-                 ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions,
+                 ClustersOptions, ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions,
                  CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, ConsoleOptions,
                  PrintOptions>;
 

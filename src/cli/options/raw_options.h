@@ -64,6 +64,8 @@ struct ClusterText {
   std::string node;       // the node that a list is limited to
   std::string container;  // of a pod
   std::vector<std::string> vendors, words, files;
+  std::vector<std::string> contexts;               // of several clusters
+  std::string divvy_namespace, scheduler_service;  // of Divvy, in each cluster
   bool cluster = false;                            // for commands that are for agents, too
   bool dry_run = false;
   bool all_namespaces = false;
@@ -154,6 +156,7 @@ Result<Options> makeDoctor(const RawOptions& raw);
 Result<Options> makeAgent(const RawOptions& raw);
 Result<Options> makeScheduler(const RawOptions& raw);
 Result<Options> makeQueues(const RawOptions& raw);
+Result<Options> makeClusters(const RawOptions& raw);
 Result<Options> makeSize(const RawOptions& raw);
 Result<Options> makeOpenb(const RawOptions& raw);
 Result<Options> makePlan(const RawOptions& raw);

@@ -88,6 +88,7 @@ struct Grammar {
   void addAgent();
   void addScheduler();
   void addQueues();
+  void addClusters();
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

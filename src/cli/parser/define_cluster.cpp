@@ -9,6 +9,18 @@
 namespace divvy::cli {
 namespace {
 
+constexpr const char* kClustersHelp = R"(Examples:
+  divvy clusters
+  divvy clusters -f job.yaml --contexts lab,cloud-a
+  kubectl divvy clusters -f job.yaml -o json | jq -r '.clusters[0].name'
+
+Lists the clusters of the kubeconfig's contexts with the free capacity that Divvy's scheduler there
+reports. With -f, the cluster in which most pods of the manifest would fit comes first. The count
+honours devices, their fragments, and CPU, memory and number of pods of each node. It does not
+honour quotas, node selectors, affinity and taints; `divvy plan` does, in one cluster. Exit status
+3: the pod fits nowhere now. It reads through each API server with your rights, and needs permission
+to get and create services/proxy of the scheduler's Service.)";
+
 Result<Options> makeMigrateValues(const RawOptions& raw) {
   const std::string file = raw.cluster.files.front();
   const Result<std::string> text =
@@ -145,6 +157,34 @@ void Grammar::addQueues() {
       "queues", "List a cluster's queues: allocation, guarantee, limit, pending pods", makeQueues);
   addOutput(queues, true);
   addConnection(queues);
+}
+
+void Grammar::addClusters() {
+  ClusterText& text = raw.cluster;
+  CLI::App* clusters =
+      add("clusters", "Show free capacity of several clusters, and where a pod would fit",
+          makeClusters);
+  clusters->footer(kClustersHelp);
+  clusters
+      ->add_option("-f,--filename", text.files,
+                   "YAML or JSON of a pod or workload: how many more of its pods fit; - is stdin")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  clusters->add_option("--contexts", text.contexts, "contexts of the kubeconfig [all]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  clusters
+      ->add_option("--divvy-namespace", text.divvy_namespace,
+                   "namespace of Divvy in each cluster [divvy-system]")
+      ->type_name("NAME");
+  clusters
+      ->add_option("--scheduler-service", text.scheduler_service,
+                   "Service of the scheduler [divvy-scheduler]")
+      ->type_name("NAME");
+  addOutput(clusters, true);
+  addConnection(clusters);
 }
 
 }  // namespace divvy::cli

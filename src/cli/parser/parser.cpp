@@ -32,6 +32,7 @@ Grammar::Grammar(bool plugin)
   addService();
   addScheduler();
   addQueues();
+  addClusters();
   addMigrate();
   addSimulate();
 }

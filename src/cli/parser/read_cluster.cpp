@@ -76,6 +76,30 @@ Result<ClusterChoice> clusterOf(const RawOptions& raw) {
   return choice;
 }
 
+Result<Options> makeClusters(const RawOptions& raw) {
+  const Result<Output> output = outputOf(raw, true);
+  if (!output) return output.error();
+  Result<ConnectionOptions> connection = connectionOf(raw.cluster.connection);
+  if (!connection) return connection.error();
+  const kube::AccessWords& words = connection->words;
+  if (!words.server.empty() || !words.cluster.empty())
+    return Error{ErrorCode::kUsage,
+                 "--server and --cluster name one cluster; accepted: --contexts, or none"};
+  ClustersOptions clusters;
+  clusters.contexts = raw.cluster.contexts;
+  if (!words.context.empty()) {
+    if (!clusters.contexts.empty())
+      return Error{ErrorCode::kUsage, "--context and --contexts; accepted: one of them"};
+    clusters.contexts = {words.context};
+  }
+  clusters.connection = std::move(*connection);
+  clusters.files = raw.cluster.files;
+  if (!raw.cluster.divvy_namespace.empty()) clusters.namespace_name = raw.cluster.divvy_namespace;
+  if (!raw.cluster.scheduler_service.empty()) clusters.service = raw.cluster.scheduler_service;
+  clusters.output = *output;
+  return Options{std::move(clusters)};
+}
+
 Result<Options> makeExplainPod(const RawOptions& raw) {
   if (hasAgentOptions(raw))
     return usage(

@@ -44,6 +44,15 @@ class File {
     return found;
   }
 
+  // The names of a list's entries, in their order.
+  std::vector<std::string> names(const char* list) {
+    std::vector<std::string> names;
+    each(root_, list, [&](const YAML::Node& one) {
+      if (one.IsMap()) names.push_back(textOf(one, "name"));
+    });
+    return names;
+  }
+
   // Reads one key of a map; other keys are ignored.
   std::string textOf(const YAML::Node& map, const char* key) {
     if (!map.IsMap()) return "";
@@ -156,6 +165,16 @@ class Merged {
     }
   }
 
+  Result<std::vector<std::string>> contexts() {
+    std::vector<std::string> all;
+    for (File& file : files_)
+      for (std::string& name : file.names("contexts"))
+        if (!name.empty() && std::find(all.begin(), all.end(), name) == all.end())
+          all.push_back(std::move(name));
+    if (const File* bad = wrong()) return bad->error();
+    return all;
+  }
+
   Result<Access> read(const AccessWords& words) {
     if (const File* bad = wrong()) return bad->error();
     Result<Access> access = chosen(words);
@@ -257,7 +276,10 @@ Result<Access> kubeconfigFileAccess(const std::string& path, const AccessWords& 
   return kubeconfigAccess({*file}, words);
 }
 
-Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords& words) {
+namespace {
+
+// Those of the files that exist.
+Result<std::vector<KubeconfigText>> textsAt(const std::string& paths) {
   std::vector<KubeconfigText> files;
   for (std::size_t at = 0; at <= paths.size();) {
     const std::size_t end = std::min(paths.find(':', at), paths.size());
@@ -268,9 +290,27 @@ Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords&
     if (!file) return file.error();
     files.push_back(std::move(*file));
   }
-  if (files.empty() && words.server.empty())
-    return Error{ErrorCode::kIo, "no kubeconfig is there: " + paths + " cannot be read"};
-  return kubeconfigAccess(files, words);
+  return files;
+}
+
+Error noneThere(const std::string& paths) {
+  return {ErrorCode::kIo, "no kubeconfig is there: " + paths + " cannot be read"};
+}
+
+}  // namespace
+
+Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords& words) {
+  const Result<std::vector<KubeconfigText>> files = textsAt(paths);
+  if (!files) return files.error();
+  if (files->empty() && words.server.empty()) return noneThere(paths);
+  return kubeconfigAccess(*files, words);
+}
+
+Result<std::vector<std::string>> kubeconfigContexts(const std::string& paths) {
+  const Result<std::vector<KubeconfigText>> files = textsAt(paths);
+  if (!files) return files.error();
+  if (files->empty()) return noneThere(paths);
+  return Merged(*files).contexts();
 }
 
 }  // namespace divvy::kube

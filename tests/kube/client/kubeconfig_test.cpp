@@ -170,6 +170,16 @@ TEST_F(KubeconfigList, MissingFiles_IgnoredUnlessNamedExplicitly) {
             "no: kubeconfig: reading " + missing + ": No such file or directory");
 }
 
+TEST_F(KubeconfigList, Contexts_EachOnceInTheirOrder) {
+  const std::string a = write("a", whole("a")), b = write("b", whole("b"));
+  const Result<std::vector<std::string>> found =
+      kubeconfigContexts(b + ':' + a + ':' + b + ':' + (folder / "missing").string());
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(*found, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(kubeconfigContexts((folder / "missing").string()).error().code(), ErrorCode::kIo);
+  EXPECT_EQ(kubeconfigContexts(write("bad", "contexts: 7")).error().code(), ErrorCode::kUsage);
+}
+
 TEST_F(KubeconfigList, UnreadableFile_ErrorNamesIt) {
   const std::string a = write("a", whole("a"));
   const std::string bad = write("bad", "users: [}");

@@ -79,6 +79,10 @@ Result<Access> kubeconfigFileAccess(const std::string& path, const AccessWords& 
 // name no server.
 Result<Access> kubeconfigListAccess(const std::string& paths, const AccessWords& words = {});
 
+// Returns the names of all contexts of such a list of kubeconfigs, in their order, each once.
+// Errors: those of kubeconfigListAccess().
+Result<std::vector<std::string>> kubeconfigContexts(const std::string& paths);
+
 // Applies `words` to an access from any source. Names of kubeconfig entries are ignored. kUsage:
 // the message names fault and accepted input. kIo: a file cannot be read.
 Result<void> applyWords(const AccessWords& words, Access* access);
