@@ -1,6 +1,6 @@
 find_package(rapidcheck REQUIRED)
 
-# Virtual time around the real law.
+# Virtual time around the real law, in one thread.
 add_library(
   divvy_arbiter_world
   STATIC
@@ -22,7 +22,7 @@ divvy_test(
     policy/policy_test.cpp
   DEPS
     divvy_arbiter_laws
-  SANITIZE both
+  SANITIZE asan
 )
 target_include_directories(arbiter_policy_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
 # Minutes of virtual time: too much for the sanitizers, which see the same code in the gangs' test.
@@ -67,7 +67,7 @@ divvy_test(
     rapidcheck
     rapidcheck_gtest
   KIND property
-  SANITIZE both
+  SANITIZE asan
   TIMEOUT 240
 )
 divvy_test(
@@ -81,7 +81,7 @@ divvy_test(
     policy/swap_cost_test.cpp
   DEPS
     divvy_arbiter_world
-  SANITIZE both
+  SANITIZE asan
   TIMEOUT 240
 )
 target_include_directories(arbiter_residency_test PRIVATE ${CMAKE_SOURCE_DIR}/src/arbiter)
