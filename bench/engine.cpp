@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/replicas.h"
 #include "engine_load.h"
 #include "samples.h"
 
@@ -22,6 +23,7 @@ constexpr double kMinPerSecond = 20'000;
 constexpr double kMaxP99 = 0.25;
 constexpr double kMaxP999 = 1;
 constexpr double kMaxRebuild = 2;
+constexpr double kMaxReplicasMs = 300;
 constexpr double kMaxHostile = 50;
 constexpr double kMaxHostileGang = 2 * kMaxHostile;  // it has the tries of two decisions
 
@@ -96,6 +98,40 @@ void measureSize(unsigned nodes, Policy policy, const std::string& group, const 
     cold.push_back(processorMs() - before);
   }
   add("new_kind_ms", median(cold), {});
+}
+
+// How many more of each of 64 shapes fit in 1,000 nodes: first, and after 100 allocations changed.
+void measureReplicas(const EnginePlan& plan, Report& report) {
+  constexpr unsigned kShapes = 64, kChanges = 100, kRounds = 10;
+  EngineLoad load(1'000, Policy::kDivvy);
+  load.fillTo(plan.full * 0.9);
+  std::vector<Request> shapes;
+  for (unsigned i = 0; i < kShapes; ++i) shapes.push_back(load.next());
+  const ReplicaCounter counter(load.engine());
+  const auto count = [&] {
+    std::uint64_t fit = 0;
+    const double before = processorMs();
+    for (const Request& shape : shapes) {
+      Result<ReplicaCount> one = counter.count(shape);
+      while (one && one->unknown_nodes > 0) one = counter.count(shape);
+      if (!one) throw std::runtime_error(one.error().message());
+      fit += one->fit;
+    }
+    return std::pair(processorMs() - before, fit);
+  };
+  const auto [first_ms, fit] = count();
+  Samples after;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    for (unsigned i = 0; i < kChanges; ++i) {
+      load.endOne();
+      const Request request = load.next();
+      if (load.engine().place(request, kNever)) load.given(request.id);
+    }
+    after.push_back(count().first);
+  }
+  report.figures.push_back({"replicas", "first_ms", first_ms, {}, {}, kMaxReplicasMs});
+  report.figures.push_back({"replicas", "after_100_changes_ms", median(after), {}, {}, {}});
+  report.figures.push_back({"replicas", "fit", static_cast<double>(fit), {}, {}, {}});
 }
 
 // Requests that share cards, so that there is room for that many of them.
@@ -249,6 +285,8 @@ Report measureEngine(const EnginePlan& plan, const std::function<void(const std:
   measureHostile(report);
   say("rebuild");
   measureRebuild(plan, report);
+  say("replicas");
+  measureReplicas(plan, report);
   report.notes =
       "Requests of the openb trace at 90 % of the compute; each decision books, and brings up to\n"
       "date what other kinds of requests know of that node. with_ends_per_s: and for each one of "
@@ -258,7 +296,8 @@ Report measureEngine(const EnginePlan& plan, const std::function<void(const std:
       "hostile: one question about a pod of 24 shares that nearly fit, on nodes that all differ;\n"
       "about a gang of 8 such pods; about victims of either among 16,000 tenants. Gangs and "
       "victims\n"
-      "have the tries of two decisions.\n";
+      "have the tries of two decisions.\n"
+      "replicas: how many more of each of 64 shapes fit in 1,000 nodes of 8 devices.\n";
   return report;
 }
 
