@@ -1,4 +1,5 @@
-// A node on which containers of one request are placed for trial. Private to plan.cpp.
+// A node on which shares of one shape are placed for trial. Private to plan.cpp and
+// core_replicas.cpp.
 #pragma once
 
 #include <array>

@@ -23,14 +23,18 @@ namespace asio = boost::asio;
 namespace bj = boost::json;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto kTurn = std::chrono::milliseconds(1);
+constexpr auto kTurn = std::chrono::milliseconds(2);
 constexpr auto kBetweenTurns = std::chrono::milliseconds(50);
+// A step for a pod with many shares takes up to 20 ms: of the loop's time, turns have a twentieth and
+// questions a tenth.
+constexpr unsigned kPauseOfTurn = 20, kPauseOfQuestion = 10;
 constexpr auto kBetweenRounds = std::chrono::seconds(2);
 constexpr std::size_t kNodesAtOnce = 16;
 constexpr std::uint64_t kMaxPod = 256 << 10;
 constexpr unsigned kMaxQuestions = 4;
 constexpr std::int64_t kQuestionEveryMs = 100;
 constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kLongestQuestion = std::chrono::milliseconds(100);  // in sum of its steps
 constexpr std::int64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
 
 bj::value fitOf(const CapacityCount& count) {
@@ -85,9 +89,10 @@ asio::awaitable<void> CapacityEndpoint::run() {
     history_.expire(wallNanoseconds() / kNsPerS);
     CapacityRound round(counter_, history_.all());
     for (bool ended = false; !ended && !*options_.stopped;) {
-      for (const auto end = SteadyClock::now() + kTurn; !ended && SteadyClock::now() < end;)
-        ended = round.step();
-      if (!ended) co_await sleep(kBetweenTurns);
+      const auto turn = SteadyClock::now();
+      while (!ended && SteadyClock::now() < turn + kTurn) ended = round.step();
+      const SteadyClock::duration took = SteadyClock::now() - turn;
+      if (!ended) co_await sleep(std::max<SteadyClock::duration>(kBetweenTurns, kPauseOfTurn * took));
     }
     co_await publish(round);
     co_await sleep(std::max<SteadyClock::duration>(kBetweenRounds - (SteadyClock::now() - begun),
@@ -146,10 +151,18 @@ asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
   std::array<CapacityCount, 2> counts{counter_.begin(*shape, false), counter_.begin(*shape, true)};
   NodeCapacity nodes = counter_.nodes();
   const auto end = SteadyClock::now() + kPatience;
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    while (!counter_.step(*shape, counts[i], nodes) && SteadyClock::now() < end)
-      co_await asio::post(executor_, asio::use_awaitable);
+  SteadyClock::duration spent{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    for (bool ended = false; !ended && spent < kLongestQuestion && SteadyClock::now() < end;) {
+      const auto step = SteadyClock::now();
+      ended = counter_.step(*shape, counts[i], nodes);
+      spent += SteadyClock::now() - step;
+      if (!ended) co_await asio::post(executor_, asio::use_awaitable);
+    }
+  }
   --questions_;
+  const auto pause = std::chrono::ceil<std::chrono::milliseconds>(kPauseOfQuestion * spent);
+  next_question_.ms = std::max(next_question_.ms, now().ms + pause.count());
   bj::object object{{"fit", fitOf(counts[0])}, {"fit_after_eviction", fitOf(counts[1])}};
   const std::optional<engine::ReplicaCount>& found = counts[0].found;
   object["nodes_that_fit"] = found ? bj::value(found->nodes_that_fit) : bj::value(nullptr);
