@@ -25,8 +25,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kTurn = std::chrono::milliseconds(2);
 constexpr auto kBetweenTurns = std::chrono::milliseconds(50);
-// A step for a pod with many shares takes up to 20 ms: of the loop's time, turns have a twentieth and
-// questions a tenth.
+// A step for a pod with many shares takes up to 20 ms: of the loop's time, turns have a twentieth
+// and questions a tenth.
 constexpr unsigned kPauseOfTurn = 20, kPauseOfQuestion = 10;
 constexpr auto kBetweenRounds = std::chrono::seconds(2);
 constexpr std::size_t kNodesAtOnce = 16;
@@ -92,7 +92,8 @@ asio::awaitable<void> CapacityEndpoint::run() {
       const auto turn = SteadyClock::now();
       while (!ended && SteadyClock::now() < turn + kTurn) ended = round.step();
       const SteadyClock::duration took = SteadyClock::now() - turn;
-      if (!ended) co_await sleep(std::max<SteadyClock::duration>(kBetweenTurns, kPauseOfTurn * took));
+      if (!ended)
+        co_await sleep(std::max<SteadyClock::duration>(kBetweenTurns, kPauseOfTurn * took));
     }
     co_await publish(round);
     co_await sleep(std::max<SteadyClock::duration>(kBetweenRounds - (SteadyClock::now() - begun),
