@@ -90,13 +90,13 @@ class Said(unittest.TestCase):
             self.assertEqual(peers(policies("--set", way + "," + given)["divvy-console"], 9400), named, way)
         self.assertEqual(peers(policies("--set", given)["divvy-console"], 9400), named)
 
-    # The console reads the agents' metrics through them.
-    def test_api_servers_reach_the_agents_metrics_for_the_console(self):
+    # The console reads the agents' metrics through them, and divvy clusters the scheduler's capacity.
+    def test_api_servers_reach_what_is_read_through_them(self):
         for words, there in ((), True), (("--set", "console.enabled=false"), False):
             found = policies(*CLOSED, *words)
             for cidr in ("10.0.0.0/24", "fd00::/64"):
                 self.assertEqual(block(cidr) in peers(found["divvy-agent"], 9394), there, cidr)
-                self.assertNotIn(block(cidr), peers(found["divvy-scheduler"], 9395))
+                self.assertIn(block(cidr), peers(found["divvy-scheduler"], 9395))
             self.assertIn(block("10.1.0.0/16"), peers(found["divvy-agent"], 9394))
 
     # API servers need not be on nodes.
