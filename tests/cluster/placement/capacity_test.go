@@ -128,6 +128,17 @@ func asManyAsSaid(env *harness.Env) error {
 				return err
 			}
 		}
+		// The scheduler learns of it a moment later.
+		err = env.WaitFor("the capacity is as before", func() error {
+			again, err := sayFit(env, ports.Metrics, replica(0))
+			if err == nil && again != fit {
+				err = fmt.Errorf("%d of %v fit, not %d", again, limits, fit)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
