@@ -37,6 +37,14 @@ constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kLongestQuestion = std::chrono::milliseconds(100);  // in sum of its steps
 constexpr std::int64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
 
+// A manifest's requests as the API server completes them: those that are absent are as the limits.
+void completeRequests(std::vector<kube::PodContainer>& containers) {
+  for (kube::PodContainer& one : containers)
+    for (const char* name : {"cpu", "memory"})
+      if (const auto limit = one.limits.find(name); limit != one.limits.end())
+        one.requests.try_emplace(name, limit->second);
+}
+
 bj::value fitOf(const CapacityCount& count) {
   return count.found ? bj::value(count.found->fit) : bj::value(nullptr);
 }
@@ -124,8 +132,10 @@ Result<RecentShape> CapacityEndpoint::shapeOf(const std::string& body) const {
   boost::system::error_code fault;
   const bj::value object = bj::parse(body, fault);
   if (fault) return Error{ErrorCode::kUsage, "the body is no JSON; accepted: a Pod"};
-  const Result<kube::Pod> pod = kube::podOf(object);
+  Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return pod.error();
+  completeRequests(pod->init);
+  completeRequests(pod->containers);
   const Result<std::optional<engine::Request>> request = cache_.pods().requestFor(*pod);
   if (!request) return request.error();
   if (!*request)

@@ -100,6 +100,10 @@ TEST_F(CapacityEndpointTest, CpuAndPods_LimitTheCount) {
   addNode("b", 2, {{"cpu", "64"}, {"pods", "3"}});
   EXPECT_EQ(fit(kQuarter).at("fit"), 11) << "8 and 3 pods";
   EXPECT_EQ(fit(kQuarter, {{"cpu", "3"}}).at("fit"), 2 + 3);
+  Texts limits = kQuarter;
+  limits["cpu"] = "3";
+  EXPECT_EQ(fit(limits).at("fit"), 2 + 3) << "requests that are absent are as the limits";
+  EXPECT_EQ(fit(limits, {{"cpu", "1"}}).at("fit"), 8 + 3);
   kube::Pod other = podOf("other", {}, {{"cpu", "4"}});
   other.node = "a";
   ASSERT_TRUE(running.set(other));
