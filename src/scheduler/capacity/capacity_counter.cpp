@@ -9,7 +9,7 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr std::size_t kNodesAtOnce = 16;
-// Beyond this a shape has nodes whose search does not end.
+// After so many further steps the search does not end on some nodes.
 constexpr std::size_t kSpareSteps = 16;
 constexpr std::int64_t kNoneEnds = std::numeric_limits<std::int64_t>::min();
 

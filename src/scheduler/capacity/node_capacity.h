@@ -7,15 +7,17 @@
 #include <string>
 #include <unordered_map>
 
+#include "preemption/node_resources.h"
 #include "preemption/running_pods.h"
 #include "scheduler/cache.h"
 
 namespace divvy::scheduler {
 
-// Reads a node when it is first asked for. Not thread-safe.
+// Reads a node when it is first asked for, and keeps what it has read: later changes of the cluster
+// do not count. Not thread-safe.
 class NodeCapacity {
  public:
-  // `cache` and `running_pods` outlive it, and do not change while it lives.
+  // `cache` and `running_pods` outlive it.
   NodeCapacity(const SchedulerCache& cache, const RunningPods& running_pods)
       : cache_(cache), running_pods_(running_pods) {}
 
@@ -25,14 +27,11 @@ class NodeCapacity {
   std::uint32_t most(const std::string& node, const PodResources& resources, std::int64_t above);
 
  private:
-  struct Left {
-    std::int64_t cpu = 0, memory = 0, pods = 0;
-  };
-  Left leftOn(const std::string& node, std::int64_t above) const;
+  NodeResources leftOn(const std::string& node, std::int64_t above) const;
 
   const SchedulerCache& cache_;
   const RunningPods& running_pods_;
-  std::map<std::int64_t, std::unordered_map<std::string, Left>> left_;  // by `above`
+  std::map<std::int64_t, std::unordered_map<std::string, NodeResources>> left_;  // by `above`
 };
 
 }  // namespace divvy::scheduler

@@ -54,7 +54,7 @@ func sayFit(env *harness.Env, metrics int, p *core.Pod) (int, error) {
 	return *said.Fit, nil
 }
 
-// asManyAsSaid fills a cluster whose devices are in fragments, with shapes of shares and of whole devices, and by CPU.
+// asManyAsSaid adds pods of four shapes to a cluster with tenants of four sizes. CPU limits the last shape.
 func asManyAsSaid(env *harness.Env) error {
 	ports, err := env.Ports(harness.DefaultReplica)
 	if err != nil {

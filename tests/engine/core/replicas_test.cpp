@@ -143,7 +143,7 @@ TEST(ReplicaCounter, FewNodesAtATime_UnknownUntilAllAreCounted) {
     EXPECT_EQ(count->nodes_that_fit, 10 - unknown);
   }
   ASSERT_TRUE(engine.place(request, kEver));
-  EXPECT_EQ(ReplicaCounter(engine).count(request, terms)->fit, 319u) << "one node is counted anew";
+  EXPECT_EQ(ReplicaCounter(engine).count(request, terms)->fit, 319u) << "one node is counted again";
 }
 
 TEST(ReplicaCounter, MostOnANode_LimitsTheSum) {
