@@ -8,6 +8,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/http_status.h"
 #include "kube/call.h"
 #include "kubernetes/kube_api.h"
 
@@ -35,7 +36,6 @@ class SchedulerProxy {
     ErrorCode code = ErrorCode::kUnavailable;
     for (unsigned tried = 0; tried < kTries; ++tried) {
       kube::Call call{verb, path_ + what, body};
-      call.once = true;
       std::optional<kube::Reply> reply;
       std::vector<kube::Call> calls;
       calls.push_back(std::move(call));
@@ -54,7 +54,9 @@ class SchedulerProxy {
         return Error{code, said +
                                "; is Divvy's scheduler there? --divvy-namespace and "
                                "--scheduler-service name another one"};
-      if (code != ErrorCode::kUnavailable) return error;
+      // The client has waited and asked again after 429.
+      if (code != ErrorCode::kUnavailable || reply->status == http_status::kTooManyRequests)
+        return error;
     }
     return Error{code, said};
   }
@@ -72,7 +74,7 @@ Result<ClusterCapacity> readOne(const std::string& context, const ClustersOption
   Result<kube::Access> access = accessFor(connection);
   if (!access) return access.error();
   kube::ClientOptions terms;
-  terms.tries = 1;
+  terms.tries = 4;
   const Result<std::unique_ptr<KubeApi>> api =
       KubeApi::open(std::move(*access), connection.with(terms));
   if (!api) return api.error();

@@ -21,10 +21,13 @@ json::value knownValue(const std::optional<std::uint64_t>& count) {
   return count ? json::value(*count) : json::value(nullptr);
 }
 
+// Texts of other clusters may be forged: no control character reaches the terminal.
 std::string modelsWord(const std::vector<ModelCapacity>& models) {
+  constexpr std::size_t kMaxModel = 64;
   std::string text;
   for (const ModelCapacity& one : models)
-    text += (text.empty() ? "" : ", ") + std::to_string(one.devices) + "x " + one.model;
+    text += (text.empty() ? "" : ", ") + std::to_string(one.devices) + "x " +
+            commandLine({cut(one.model, kMaxModel)});
   return text.empty() ? "no devices" : text;
 }
 
@@ -80,7 +83,7 @@ std::string clustersText(const std::vector<ClusterCapacity>& clusters, bool head
                    {std::to_string(sum.healthy) + "/" + std::to_string(sum.devices),
                     std::to_string(sum.idle), allocatedWord(sum), modelsWord(cluster.models)});
     } else {
-      cells.insert(cells.end(), {"?", "?", "?", "not known: " + cluster.problem});
+      cells.insert(cells.end(), {"?", "?", "?", "not known: " + commandLine({cluster.problem})});
     }
     table.add(std::move(cells));
   }

@@ -31,7 +31,7 @@ namespace json = boost::json;
 constexpr const char* kProxy =
     "/api/v1/namespaces/divvy-system/services/divvy-scheduler:metrics/proxy";
 
-// An API server whose proxy leads to a scheduler.
+// An API server with a proxy that leads to a scheduler.
 class ServedScheduler {
  public:
   using Answers = std::function<http::Answer(const http::Query&)>;
@@ -149,6 +149,17 @@ TEST_F(CapacityReaderTest, OtherReplicaAnswers_IsAskedAgain) {
   ASSERT_TRUE(found);
   EXPECT_EQ((*found)[0].problem, "");
   EXPECT_EQ(count, 4u);
+}
+
+TEST_F(CapacityReaderTest, SchedulerIsBusy_IsAskedAgainLater) {
+  std::atomic<unsigned> count = 0;
+  ServedScheduler one([&](const auto&) {
+    return ++count < 2 ? http::plainText(429, "other questions are in progress") : capacityWith(8);
+  });
+  const auto found = readCapacities(clusters({{"a", one.url()}}), nullptr);
+  ASSERT_TRUE(found);
+  EXPECT_EQ((*found)[0].problem, "");
+  EXPECT_EQ(count, 2u);
 }
 
 TEST_F(CapacityReaderTest, Refusals_AreProblemsOfTheirCluster) {

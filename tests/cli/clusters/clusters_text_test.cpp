@@ -54,6 +54,17 @@ TEST(ClustersText, Question_MostFirstAndSilentLast) {
       << "not counted is no zero: " << text;
 }
 
+TEST(ClustersText, ForgedTexts_HaveNoControlCharacters) {
+  ClusterCapacity forged = named("lab");
+  forged.models[0].model = "\x1b[2J" + std::string(500, 'm') + "\n";
+  ClusterCapacity refused = silent("edge");
+  refused.problem = "\x1b[2Jrefused\r\nedge2 8/8";
+  const std::string text = clustersText({forged, refused}, false, 0);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_EQ(text.find_first_of("\x1b\r"), std::string::npos) << text;
+  EXPECT_LT(text.size(), 400u);
+}
+
 TEST(ClustersText, Json_HasCapacityOrProblem) {
   const boost::json::value all =
       boost::json::parse(clustersJson({named("a", FitCount{2, {}}), silent("edge")}));
