@@ -54,7 +54,12 @@ function(divvy_sanitize_options name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   if(DIVVY_SANITIZE AND folder IN_LIST DIVVY_COMPUTES)
     # The sanitizers' code makes GCC's warning of uninitialised values wrong, in <regex> for one.
-    target_compile_options(${name} PRIVATE -O1 -Wno-maybe-uninitialized)
+    target_compile_options(
+      ${name}
+      PRIVATE
+        -O1
+        -Wno-maybe-uninitialized
+    )
   endif()
   if(DIVVY_SANITIZE MATCHES undefined AND NOT folder IN_LIST DIVVY_BYTES)
     target_compile_options(${name} PRIVATE -fno-sanitize=alignment,null,object-size,vptr)

@@ -34,6 +34,7 @@
 #include "http/server.h"
 #include "kube/client.h"
 #include "kube/informer.h"
+#include "kueue/kueue_controller.h"
 #include "log/log.h"
 #include "metrics_endpoint.h"
 #include "preemption/preemption_controller.h"
@@ -75,6 +76,12 @@ struct MetricsAddress {
   std::unique_ptr<http::Server> server = {};
 };
 
+// Pods behind the scheduling gate, and workloads of Kueue that are to become such pods.
+struct QueueControllers {
+  GateController gate;
+  std::unique_ptr<KueueController> kueue = {};
+};
+
 class Service {
  public:
   Service(asio::io_context& loop, const SchedulerOptions& options, vendors::Catalog catalog,
@@ -108,27 +115,27 @@ class Service {
         handshakes_(loop.get_executor(), *client_, catalog_,
                     {options.handshakes, [this] { return whyNot(); },
                      [this](const kube::Node& node) { onNode(node); }, &stopped_}),
-        gate_(loop.get_executor(), *client_, catalog_, cache_, *lease_,
-              {options.reservation, [this] { return whyNot(); }, options.min_runtime.count(),
-               options.deprecated_names},
-              preemption_, counts_.preemption, &stopped_),
+        queues_(GateController(loop.get_executor(), *client_, catalog_, cache_, *lease_,
+                               {options.reservation, [this] { return whyNot(); },
+                                options.min_runtime.count(), options.deprecated_names},
+                               preemption_, counts_.preemption, &stopped_)),
         resizes_(loop.get_executor(), *client_, catalog_, cache_, counts_.changes,
                  {[this] {
                     const std::string why = whyNot();
-                    return why.empty() && !gate_.known() ? "queues are not listed yet" : why;
+                    return why.empty() && !queues_.gate.known() ? "queues are not listed yet" : why;
                   },
                   [this] { return lease_->verdict().fence; },
-                  [this](const std::string& uid) { return gate_.overQueueQuota(uid); },
+                  [this](const std::string& uid) { return queues_.gate.overQueueQuota(uid); },
                   [this](const kube::Pod& pod) {
                     if (const auto set = cache_.setPod(pod); !set)
                       logUnreadable("pod", set.error());
-                    gate_.onPodUpdate(pod);
+                    queues_.gate.onPodUpdate(pod);
                   },
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}),
         metrics_{CapacityEndpoint(
             loop.get_executor(), cache_, preemption_.running_pods(),
             {options.name, options.identity, [this] { return whyNot(); }, &stopped_})},
-        extender_calls_({cache_, gate_, preemption_, requeuer_, binder_, *lease_, informers_,
+        extender_calls_({cache_, queues_.gate, preemption_, requeuer_, binder_, *lease_, informers_,
                          counts_, options, [this] { return whyNot(); }}) {}
 
   Result<void> start() {
@@ -167,9 +174,14 @@ class Service {
         {options_.name, options_.idle_notice, options_.idle_extension, options_.bypass_notice,
          options_.platform, [this] { return whyNot(); }, &stopped_});
     if (!desks) return desks.error();
+    GateController::WorkloadParts parts = queues_.gate.workloadParts();
+    queues_.kueue = std::make_unique<KueueController>(
+        loop_.get_executor(), *client_,
+        WorkloadFit({catalog_, cache_, parts.reservations, &parts.preemption, parts.has_gang}),
+        counts_.kueue, KueueController::Options{[this] { return whyNot(); }, &stopped_});
     followPods(followNodes());
     followQuotas();
-    gate_.start();
+    queues_.gate.start();
     preemption_.start();
     asio::co_spawn(loop_, expire(), rethrow);
     asio::co_spawn(loop_, pending_.run(), rethrow);
@@ -213,7 +225,8 @@ class Service {
     log::info("this replica leads now; it lists the cluster again");
     preemption_.forget();
     cache_.expire({std::numeric_limits<std::int64_t>::max()});
-    gate_.takeOver();
+    queues_.gate.takeOver();
+    queues_.kueue->takeOver();
     informers_.relist();
   }
 
@@ -231,8 +244,8 @@ class Service {
 
   // Observers of nodes and pods, which are called after the cache, in this order.
   std::vector<ClusterObserver*> observers() {
-    return {&unassigned_, &labels_,      &gate_,       &pending_,         &resizes_,
-            &evictions_,  &inventories_, &preemption_, &metrics_.capacity};
+    return {&unassigned_, &labels_,      &queues_.gate, &pending_,         &resizes_,
+            &evictions_,  &inventories_, &preemption_,  &metrics_.capacity};
   }
 
   void onNode(const kube::Node& node) {
@@ -302,7 +315,7 @@ class Service {
     pods.trouble = logWatchTrouble("pods");
     // A pod before its node would be processed twice.
     pods.behind = &nodes;
-    informers_.follow("pods", std::move(pods));
+    queues_.kueue->start(informers_.follow("pods", std::move(pods)));
   }
 
   std::vector<std::string> locksFor(const BindPlan& assigned) const {
@@ -369,13 +382,13 @@ class Service {
                  : tooManyDifferentShares(cache_.pods().readRequest(pod),
                                           options_.most_different_shares);
     };
-    const Result<Review> answer =
-        review(query.body, {.catalog = catalog_,
-                            .rules = rules_,
-                            .scheduler = options_.name,
-                            .beyond = beyond,
-                            .gate = [this](const kube::Pod& pod) { return gate_.admit(pod); },
-                            .priorities = options_.priorities});
+    const Result<Review> answer = review(
+        query.body, {.catalog = catalog_,
+                     .rules = rules_,
+                     .scheduler = options_.name,
+                     .beyond = beyond,
+                     .gate = [this](const kube::Pod& pod) { return queues_.gate.admit(pod); },
+                     .priorities = options_.priorities});
     if (!answer) {
       ++counts_.not_reviews;
       return {http_status::kBadRequest, answer.error().message() + '\n', "text/plain"};
@@ -402,7 +415,7 @@ class Service {
   HamiLabelController labels_;
   NodeInventoryController inventories_;
   AgentHandshakeController handshakes_;
-  GateController gate_;
+  QueueControllers queues_;
   ResizeController resizes_;
   MetricsAddress metrics_;
   ExtenderService extender_calls_;

@@ -124,7 +124,7 @@ TEST_F(FakeApiTest, JsonPatch_IsAppliedAsAWholeOrNotAtAll) {
       200u);
   EXPECT_EQ(api.annotation(kPod, "x/y"), "");
   EXPECT_EQ(patch(kPod, "{", kube::kJsonPatch), 400u);
-  EXPECT_EQ(patch(kPod, "{}", kube::kApplyPatch), 415u);
+  EXPECT_EQ(patch(kPod, "{}", "text/plain"), 415u);
 }
 
 TEST_F(FakeApiTest, StrategicPatch_MergesConditionsAndGates) {

@@ -10,10 +10,11 @@ namespace {
 
 namespace json = boost::json;
 
-// Member by which a strategic merge patch identifies the elements of a list; null: it is replaced.
+// Member by which a strategic merge patch and an apply identify the elements of a list; null: it is
+// replaced.
 const char* mergeKeyOf(std::string_view list) {
   if (list == "conditions") return "type";
-  if (list == "schedulingGates") return "name";
+  if (list == "schedulingGates" || list == "admissionChecks") return "name";
   return nullptr;
 }
 
@@ -139,7 +140,8 @@ PatchStatus applyPatch(std::string_view type, const std::string& body, json::val
     for (const json::value& step : patch.get_array())
       if (!applyStep(step.as_object(), &changed)) return PatchStatus::kInvalid;
   } else if (type == "application/merge-patch+json" ||
-             type == "application/strategic-merge-patch+json") {
+             type == "application/strategic-merge-patch+json" ||
+             type == "application/apply-patch+yaml") {
     if (!patch.is_object()) return PatchStatus::kMalformed;
     const bool plain = type == "application/merge-patch+json";
     merge(changed.as_object(), patch.get_object(), plain ? Merge::kPlain : Merge::kStrategic);

@@ -18,8 +18,10 @@ enum class PatchStatus : unsigned {
 
 // Applies a patch to `object`, which stays as it is unless the result is kApplied. `type`: media
 // type of the body. Source: RFC 6902 (test, add, replace, remove), RFC 7386 (merge patch), and
-// Kubernetes' strategic merge patch, of which two lists are known: `conditions` by their type,
-// `schedulingGates` by their name, both with {"$patch": "delete"}. Other lists are replaced.
+// Kubernetes' strategic merge patch, of which three lists are known: `conditions` by their type,
+// `schedulingGates` and `admissionChecks` by their name, all with {"$patch": "delete"}. Other lists
+// are replaced. A server-side apply merges as a strategic patch: fields that its manager no longer
+// states stay.
 PatchStatus applyPatch(std::string_view type, const std::string& body, boost::json::value* object);
 
 }  // namespace divvy::test

@@ -9,7 +9,8 @@ BEFORE=${DIVVY_BEFORE:-HEAD~1}
 AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-given-again-once-it-is-quiet
   kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
   kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin
-  kubelet-an-upgrade-loses-no-series-alert-or-annotation console-behind-oauth2-proxy)
+  kubelet-an-upgrade-loses-no-series-alert-or-annotation console-behind-oauth2-proxy
+  kueue-admits-a-job-when-its-devices-are-free)
 # How often the checks that kill do so; all that fit into a minute at night.
 KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither
@@ -138,6 +139,20 @@ build_oauth2_proxy() {
   fi
 }
 
+# Kueue, with its kinds and the registrations of its webhooks in kueue-manifests beside it. Prints its path, or nothing.
+build_kueue() {
+  local dir out=build/third_party/kueue-manifests
+  if go_programs kueue build/third_party tests/third_party/kueue 0 "" sigs.k8s.io/kueue/cmd/kueue &&
+    dir=$(cd tests/third_party/kueue && "$(find_go)" list -m -f '{{.Dir}}' sigs.k8s.io/kueue); then
+    rm -rf $out && mkdir -p $out
+    install -m 644 "$dir"/config/components/crd/bases/*.yaml $out/ &&
+      install -m 644 "$dir/config/components/webhook/manifests.yaml" $out/webhooks.yaml || return 1
+    printf '%s\n' "$PWD/build/third_party/kueue"
+  else
+    say "Kueue cannot be built here: the checks of its admission check are skipped"
+  fi
+}
+
 # The kinds that Prometheus' operator has and the chart makes something of. Where they are, or nothing.
 operator_kinds() {
   local dir module=github.com/prometheus-operator/prometheus-operator out=build/third_party/operator-kinds kind
@@ -220,7 +235,7 @@ cluster() {
     node_vm "$@"
     return
   fi
-  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano proxy runtime=1
+  local program=build/cluster/bin/cluster command=${1:-status} size="" install=0 kubelet=0 before nvidia volcano proxy kueue runtime=1
   local on=() rest=()   # options that say what is up; others, which only the command takes
   shift || true
   while (($#)); do
@@ -277,7 +292,8 @@ cluster() {
         # CI leaves this check out.
         if [[ " ${rest[*]} " != *" --except "* ]]; then
           proxy=$(build_oauth2_proxy)
-          rest+=(${proxy:+--oauth2-proxy "$proxy"})
+          kueue=$(build_kueue)
+          rest+=(${proxy:+--oauth2-proxy "$proxy"} ${kueue:+--kueue "$kueue"})
         fi
       fi
       "$program" check "${on[@]}" "${rest[@]}" ;;

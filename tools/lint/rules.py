@@ -136,7 +136,7 @@ SUBFOLDERS = {
         "nvml": {"device", "loader", "support", "tenant", "threads"},
         "timeslice": {"support"},
     },
-    "kube": {"objects": set(), "client": {"objects"}},
+    "kube": {"objects": set(), "client": {"objects"}, "schedulers": {"objects"}},
     "ledger": {
         "process": set(),
         "files": {"process"},
@@ -162,6 +162,7 @@ SUBFOLDERS = {
         "webhook": {"annotations", "codec", "runtime"},
         "queue": {"annotations", "codec", "events", "preemption", "quota", "runtime", "telemetry"},
         "extender": {"preemption", "queue", "runtime", "telemetry"},
+        "kueue": {"codec", "preemption", "queue", "runtime", "telemetry"},
         "explain": {"annotations", "cache", "preemption", "queue", "quota"},
         "capacity": {"preemption", "runtime"},
         "controllers": {"annotations", "codec", "events", "runtime", "telemetry"},

@@ -166,7 +166,7 @@ void SchedulingDryRun::arrive(std::span<const kube::Pod> pods, const Least& leas
     for (const auto& [uid, one] : others->second)
       if (came.insert(uid).second || uid == pod.meta.uid) impl_->comes(one.pod, one.created);
   }
-  for (const MinMemberRef& in : gated_pods.unknownMinMembers())
+  for (const MinMemberRef& in : gated_pods.pods().unknownMinMembers())
     gated_pods.setMinMember(in, least(in));
   // Earlier reservations of other pods first.
   if (!gated_pods.settled()) gated_pods.restoreReservations(kNever);
@@ -186,7 +186,7 @@ void SchedulingDryRun::leave(const std::string& uid) {
   for (auto& [gang, came] : impl_->came)
     if (came.contains(uid)) who.merge(std::exchange(came, {}));
   for (const std::string& one : who) {
-    if (!impl_->gated_pods.knows(one)) continue;
+    if (!impl_->gated_pods.pods().contains(one)) continue;
     impl_->cache.unreserve(one);
     impl_->gated_pods.removePod(one);
   }

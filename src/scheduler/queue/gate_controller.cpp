@@ -142,6 +142,11 @@ void GateController::onPodDelete(const std::string& uid) {
   reconcileSoon();
 }
 
+GateController::WorkloadParts GateController::workloadParts() {
+  return {gated_pods_.workloadReservations(), gated_preemption_,
+          [this](const std::string& gang) { return gated_pods_.pods().gangs().contains(gang); }};
+}
+
 // ---- requests of other parts --------------------------------------------------------------------
 
 Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
@@ -159,7 +164,7 @@ Result<QueueAssignment> GateController::admit(const kube::Pod& pod) const {
 bool GateController::knows(const std::string& uid) {
   // Restored reservations go before any other placement.
   if (!gated_pods_.settled()) gated_pods_.restoreReservations(expiry());
-  return gated_pods_.knows(uid);
+  return gated_pods_.pods().contains(uid);
 }
 
 Result<FilterResult> GateController::filterAndReserve(const kube::Pod& pod,
@@ -205,7 +210,7 @@ asio::awaitable<void> GateController::tick() {
     asio::steady_timer pause(executor_, kTick);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (*stopped_ || !ready()) continue;
-    for (MinMemberRef& in : gated_pods_.unknownMinMembers())
+    for (MinMemberRef& in : gated_pods_.pods().unknownMinMembers())
       if (reading_.insert(in.path).second)
         asio::co_spawn(executor_, readLeast(std::move(in)), rethrow);
     reconcileSoon();

@@ -51,6 +51,14 @@ class GateController : public ClusterObserver {
     gated_pods_.reset();
   }
 
+  // For decisions on workloads whose pods come later. They live as long as this object.
+  struct WorkloadParts {
+    WorkloadReservations& reservations;
+    GatedPreemption& preemption;
+    std::function<bool(const std::string& gang)> has_gang;  // whether pods of the gang are there
+  };
+  WorkloadParts workloadParts();
+
   // For the webhook: returns the queue of a new pod, and whether it gets the gate. Empty queue and
   // no gate: the pod is left as it is. kUsage: the gang or the queue is not accepted.
   Result<QueueAssignment> admit(const kube::Pod& pod) const;

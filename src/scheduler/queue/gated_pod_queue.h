@@ -67,8 +67,10 @@ class GatedPodQueue {
   std::string overQueueQuota(const std::string& uid) { return charges_.overQuota(uid); }
   // As QueuedPods::setMinMember.
   void setMinMember(const MinMemberRef& in, Result<std::uint32_t> least);
-  // As QueuedPods::unknownMinMembers.
-  std::vector<MinMemberRef> unknownMinMembers() const { return pods_.unknownMinMembers(); }
+  // Pods that are gated, of a gang (readable or not), or with a reservation annotation.
+  const QueuedPods& pods() const { return pods_; }
+  // As ReservationPlanner::workloadReservations.
+  WorkloadReservations& workloadReservations() { return planner_.workloadReservations(); }
 
   // `expires` in the following functions: when the reservations that they make end.
   //
@@ -86,9 +88,6 @@ class GatedPodQueue {
   void opened(const std::string& uid);
   void notOpened(const std::string& uid, const std::string& why);
 
-  // Returns true for a pod that is gated, is of a gang (readable or not) or has a reservation
-  // annotation.
-  bool knows(const std::string& uid) const { return pods_.contains(uid); }
   // For /filter, as SchedulerCache::filterAndReserve. A pod with a reservation gets that.
   Result<FilterResult> filterAndReserve(const kube::Pod& pod,
                                         std::span<const std::string_view> nodes,

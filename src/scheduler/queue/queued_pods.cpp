@@ -70,6 +70,13 @@ const QueuedPod* QueuedPods::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
+std::vector<const kube::Pod*> QueuedPods::unbound() const {
+  std::vector<const kube::Pod*> all;
+  for (const auto& [uid, queued] : pods_)
+    if (queued.free()) all.push_back(&queued.pod);
+  return all;
+}
+
 const Gang* QueuedPods::gangOf(const QueuedPod& queued) const {
   const auto found = gangs_.find(queued.gang);
   return found == gangs_.end() ? nullptr : &found->second;

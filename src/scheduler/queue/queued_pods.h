@@ -71,6 +71,9 @@ class QueuedPods {
   std::map<std::string, QueuedPod>& all() { return pods_; }
   const std::map<std::string, QueuedPod>& all() const { return pods_; }
 
+  // Returns the pods that are neither bound nor ended. Valid until the next change.
+  std::vector<const kube::Pod*> unbound() const;
+
   const std::map<std::string, Gang>& gangs() const { return gangs_; }
   // The gang of the pod. None: it has none.
   const Gang* gangOf(const QueuedPod& queued) const;

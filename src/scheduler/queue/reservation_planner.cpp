@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 namespace divvy::scheduler {
 namespace {
-
-// How often members without CPU or memory on their node are tried on other nodes.
-constexpr unsigned kMaxRounds = 16;
 
 std::vector<std::string> modelsRefused(const QueueTree::QuotaRefusal& no,
                                        const std::vector<ModelUsage>& sum,
@@ -27,57 +23,19 @@ std::vector<std::string> modelsRefused(const QueueTree::QuotaRefusal& no,
 
 }  // namespace
 
-// Pods with a reservation that are not bound yet take CPU and memory, too.
-std::vector<std::size_t> ReservationPlanner::exceeding(
-    const std::vector<kube::Pod>& pods, const std::vector<Reservation>& places) const {
-  std::set<std::string> own;
-  for (const kube::Pod& pod : pods) own.insert(pod.meta.uid);
-  std::vector<NodeResourcesFit::Guest> guests;
-  for (const auto& [uid, queued] : parts_.pods.all())
-    if (queued.free() && !own.contains(uid))
-      if (const auto place = parts_.cache.pods().nodeOf(uid))
-        guests.push_back({&queued.pod, *place});
-  const std::size_t others = guests.size();
-  for (std::size_t i = 0; i < pods.size(); ++i) guests.push_back({&pods[i], places[i].node});
-  std::vector<std::size_t> all;
-  for (const std::size_t at : parts_.node_resources->exceeding(guests, {}))
-    if (at >= others) all.push_back(at - others);
-  return all;
-}
-
 bool ReservationPlanner::isOfStartingGang(const kube::Pod& pod) const {
   const Gang* gang = parts_.pods.gangOf(parts_.pods.at(pod.meta.uid));
   return gang != nullptr && !gang->started;
 }
 
-// Members are tried on other nodes if their node lacks CPU or memory.
+// Pods with a reservation that are not bound yet take CPU and memory, too.
 Result<std::vector<Reservation>> ReservationPlanner::reserve(
     const std::vector<kube::Pod>& pods, const std::vector<std::string>& without_models,
     engine::Instant expires) {
-  std::vector<std::string> full;
-  Result<std::vector<Reservation>> all = parts_.cache.plan(pods, without_models, full, expires);
-  if (!all || parts_.node_resources == nullptr || !isOfStartingGang(pods.front())) return all;
-  for (unsigned round = 1;; ++round) {
-    const std::vector<std::size_t> exceeding = this->exceeding(pods, *all);
-    if (exceeding.empty()) return all;
-    std::vector<kube::Pod> rest;
-    for (const std::size_t at : exceeding) {
-      rest.push_back(pods[at]);
-      parts_.cache.unreserve(pods[at].meta.uid);
-      const std::string& node = (*all)[at].node;
-      if (std::find(full.begin(), full.end(), node) == full.end()) full.push_back(node);
-    }
-    Result<std::vector<Reservation>> again =
-        round > kMaxRounds ? Error{ErrorCode::kNoRoom, "no way was found"}
-                           : parts_.cache.plan(rest, without_models, full, expires);
-    for (std::size_t i = 0; again && i < exceeding.size(); ++i) (*all)[exceeding[i]] = (*again)[i];
-    if (again) continue;
-    for (const kube::Pod& pod : pods) parts_.cache.unreserve(pod.meta.uid);
-    return Error{again.error().code(),
-                 std::to_string(exceeding.size()) + " of " + std::to_string(pods.size()) +
-                     " members find too little CPU or memory on nodes with devices, such as node " +
-                     full.back()};
-  }
+  if (!isOfStartingGang(pods.front())) return parts_.cache.plan(pods, without_models, {}, expires);
+  std::vector<const kube::Pod*> others = parts_.pods.unbound();
+  workloads_.addPods(&others);
+  return gang_planner_.reserve(pods, others, without_models, expires);
 }
 
 Result<std::string> ReservationPlanner::queueOfAll(const QueuedPods::Uids& uids) const {
@@ -105,6 +63,14 @@ void ReservationPlanner::commit(const QueuedPods::Uids& uids, const std::string&
 }
 
 Result<void> ReservationPlanner::plan(const QueuedPods::Uids& uids, engine::Instant expires) {
+  const std::string& gang = parts_.pods.at(uids.front()).gang;
+  workloads_.handOver(gang, uids.size());
+  Result<void> planned = reserveAll(uids, expires);
+  workloads_.endHandOver(gang, planned.has_value());
+  return planned;
+}
+
+Result<void> ReservationPlanner::reserveAll(const QueuedPods::Uids& uids, engine::Instant expires) {
   const Result<std::string> queue = queueOfAll(uids);
   if (!queue) return queue.error();
   std::vector<kube::Pod> pods;
@@ -147,34 +113,43 @@ ReservationPlanner::Members ReservationPlanner::freeMembers(const Gang& gang) co
   return members;
 }
 
+Result<void> ReservationPlanner::reserveMembers(const Gang& gang, const Members& members,
+                                                std::uint32_t least, engine::Instant expires) {
+  const auto tried = [&](std::size_t count) {
+    const auto end = members.without.begin() + static_cast<std::ptrdiff_t>(count);
+    return reserveAll(QueuedPods::Uids(members.without.begin(), end), expires);
+  };
+  Result<void> done = tried(members.without.size());
+  const std::size_t enough = least > members.with.size() ? least - members.with.size() : 0;
+  if (!done && enough > 0 && enough < members.without.size()) done = tried(enough);
+  if (!done && enough == 0) return {};
+  if (done || members.with.empty()) return done;
+  // Without the members' earlier reservations there may be a plan for all of them.
+  parts_.charges.release(members.with);
+  return reserveMembers(gang, freeMembers(gang), least, expires);
+}
+
 Result<void> ReservationPlanner::planGang(const Gang& gang, engine::Instant expires) {
   const Result<std::uint32_t> least = parts_.pods.minMemberOf(gang);
-  auto [with, without] = freeMembers(gang);
-  const std::size_t all = with.size() + without.size();
+  const Members members = freeMembers(gang);
+  const std::size_t all = members.with.size() + members.without.size();
   Result<void> done;
   if (!least) {
     done = least.error();
   } else if (all < *least) {
     done = Error{ErrorCode::kNoRoom, std::to_string(all) + " of " + std::to_string(*least) +
                                          " members of the gang are there"};
-  } else if (without.empty()) {
+  } else if (members.without.empty()) {
     return {};
   } else {
-    const auto tried = [&, &members = without](std::size_t count) {
-      return plan(QueuedPods::Uids(members.begin(), members.begin() + static_cast<long>(count)),
-                  expires);
-    };
-    done = tried(without.size());
-    const std::size_t enough = *least > with.size() ? *least - with.size() : 0;
-    if (!done && enough > 0 && enough < without.size()) done = tried(enough);
-    if (!done && enough == 0) return {};
-    if (!done && !with.empty()) {
-      // Without the members' earlier reservations there may be a plan for all of them.
-      parts_.charges.release(with);
-      return planGang(gang, expires);
-    }
+    const std::string& key = parts_.pods.at(members.without.front()).gang;
+    workloads_.handOver(key, members.without.size());
+    done = reserveMembers(gang, members, *least, expires);
+    const bool reserved = parts_.cache.pods().nodeOf(members.without.front()).has_value();
+    workloads_.endHandOver(key, reserved);
+    if (done) return done;
   }
-  if (!done) parts_.charges.release(with);
+  if (!done) parts_.charges.release(members.with);
   return done;
 }
 

@@ -73,6 +73,14 @@ void state(Exposition* out, const Counters& counts, const ClusterSample& seen) {
   out->sample({{"result", "admitted"}}, counts.changes.admitted);
   out->sample({{"result", "done"}}, counts.changes.done);
   out->sample({{"result", "refused"}}, counts.changes.refused);
+  out->family("divvy_scheduler_kueue_decisions_total", "counter",
+              "Decisions on workloads of Kueue, by the written state of the admission check");
+  out->sample({{"state", "Ready"}}, counts.kueue.ready);
+  out->sample({{"state", "Retry"}}, counts.kueue.retried);
+  out->sample({{"state", "Rejected"}}, counts.kueue.rejected);
+  out->family("divvy_scheduler_kueue_unreadable_total", "counter",
+              "AdmissionChecks and Workloads of Kueue that cannot be read");
+  out->sample({}, counts.kueue.unreadable);
   const auto complaints = [&](const char* name, const char* help, const NoticeCounts& of) {
     out->family(name, "counter", help);
     out->sample({{"result", "noticed"}}, of.noticed);

@@ -21,6 +21,11 @@ struct NoticeCounts {
   std::uint64_t noticed = 0, called_off = 0, evicted = 0, unheard = 0;
 };
 
+// The admission check of Kueue's workloads: written decisions, and objects that cannot be read.
+struct KueueCounts {
+  std::uint64_t ready = 0, retried = 0, rejected = 0, unreadable = 0;
+};
+
 // Since the start of the process.
 struct Counters {
   metrics::Histogram filter_seconds, bind_seconds, review_seconds;
@@ -36,6 +41,7 @@ struct Counters {
   PreemptionCounts preemption;
   ShareChangeCounts changes;
   NoticeCounts idle, bypass;
+  KueueCounts kueue;
 };
 
 struct ClusterSample {

@@ -13,7 +13,7 @@ import (
 
 // options of every test program of checks; files are found from the repository's folder.
 var options = struct {
-	dir, divvy, deploy, before, nvidia, volcano, proxy, records *string
+	dir, divvy, deploy, before, nvidia, volcano, proxy, kueue, records *string
 
 	kills *int
 	names *bool
@@ -26,6 +26,7 @@ var options = struct {
 	nvidia:  flag.String("nvidia", "", "NVIDIA's device plugin (empty: its check is skipped)"),
 	volcano: flag.String("volcano", "", "Volcano's scheduler (empty: its check is skipped)"),
 	proxy:   flag.String("oauth2-proxy", "", "the program oauth2-proxy (empty: its check is skipped)"),
+	kueue:   flag.String("kueue", "", "the program of Kueue (empty: its checks are skipped)"),
 	records: flag.String("records", "", "JSON file of one record per check, written after each"),
 	kills:   flag.Int("kills", 0, "how often checks that kill do so (0: as fits into a minute)"),
 	names:   flag.Bool("names", false, "print names and requirements of the checks, and run none"),
@@ -68,7 +69,7 @@ func openEnv(ctx context.Context) (*harness.Env, error) {
 	return &harness.Env{Ctx: ctx, Client: client, Installation: &harness.Installation{Cluster: cluster,
 		Divvy: *options.divvy, Deploy: *options.deploy, Kills: *options.kills, OwnCertificate: true,
 		Before: *options.before, Nvidia: *options.nvidia, Volcano: *options.volcano,
-		OAuth2Proxy: *options.proxy}}, nil
+		OAuth2Proxy: *options.proxy, Kueue: *options.kueue}}, nil
 }
 
 var records struct {

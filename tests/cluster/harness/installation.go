@@ -50,6 +50,7 @@ type Installation struct {
 	Nvidia          string   // NVIDIA's device plugin; empty: there is none
 	Volcano         string   // Volcano's scheduler; empty: there is none
 	OAuth2Proxy     string   // the program oauth2-proxy; empty: there is none
+	Kueue           string   // the program of Kueue; empty: there is none
 	writers         []string // of pods' and nodes' annotations, besides Divvy, by the policies
 	named           []string // further options of the policies
 	OwnCertificate  bool     // it looks after the webhook's certificate itself; else that is one of the cluster's

@@ -34,6 +34,7 @@ Runs the programs of go test beside this one, in checks/, on a cluster that is u
   --before BUILD       of an earlier commit, for the check of an upgrade [it is skipped]
   --volcano PROGRAM    Volcano's scheduler, with its kinds in volcano-crds beside it [its check is skipped]
   --oauth2-proxy PROGRAM  oauth2-proxy, for the check of a console behind it [it is skipped]
+  --kueue PROGRAM      Kueue, with its manifests in kueue-manifests beside it [its checks are skipped]
   --nvidia PLUGIN      NVIDIA's device plugin, for the check of a migration [it is skipped]
   --kills N            how often those that kill do so [as fits into a minute]
 `
@@ -61,7 +62,8 @@ func checkCommand(args []string) int {
 	_ = flags.String("containerd", "", "")
 	_ = flags.Bool("helper", false, "")
 	var run checkRun
-	for _, name := range []string{"install", "deploy", "before", "volcano", "oauth2-proxy", "nvidia", "kills"} {
+	for _, name := range []string{"install", "deploy", "before", "volcano", "oauth2-proxy", "kueue", "nvidia",
+		"kills"} {
 		flags.Func(name, "", func(value string) error {
 			run.options = append(run.options, "-"+name+"="+value)
 			return nil

@@ -1,0 +1,62 @@
+// Objects of Kueue, as far as an admission check needs them. Source: the API kueue.x-k8s.io/v1beta2
+// (Kueue 0.15 and later).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "base/result.h"
+#include "kube/object.h"
+#include "kube/pod.h"
+
+namespace divvy::kube {
+
+inline constexpr const char* kKueueVersion = "kueue.x-k8s.io/v1beta2";
+inline constexpr const char* kKueueChecksPath = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks";
+inline constexpr const char* kKueueWorkloadsPath = "/apis/kueue.x-k8s.io/v1beta2/workloads";
+
+// The kind AdmissionCheck: a condition that a controller adds to the admission of workloads.
+struct KueueCheck {
+  Meta meta;
+  std::string controller;   // name of the controller that evaluates it
+  bool parameters = false;  // whether it refers to parameters
+  std::string active;       // status of its condition Active; empty: none
+};
+
+// Pods of a workload that have one template.
+struct KueuePodSet {
+  std::string name;
+  std::int64_t count = 0;  // pods that have quota, else pods that are requested
+  Pod pod;                 // the template: without name, UID and priority
+};
+
+// The state of an AdmissionCheck for a workload.
+struct KueueCheckState {
+  std::string name;   // of the AdmissionCheck
+  std::string state;  // Pending, Ready, Retry or Rejected
+  std::string message;
+  std::int64_t retries = 0;
+};
+
+// The kind Workload: a job that waits for quota, and starts as a whole.
+struct KueueWorkload {
+  Meta meta;
+  std::string job;            // name of the batch/v1 Job that owns it; empty: another owner
+  std::int64_t priority = 0;  // of its pods; 0 if the workload's priority is not theirs
+  bool active = true;         // false: it is not admitted
+  bool quota_reserved = false;
+  bool admitted = false;
+  bool finished = false;
+  std::vector<KueuePodSet> pod_sets;
+  std::vector<KueueCheckState> checks;
+};
+
+// Reads an AdmissionCheck. kCorrupt: a member differs from the API.
+Result<KueueCheck> kueueCheckOf(const boost::json::value& object);
+// Reads a Workload. kCorrupt: a member differs from the API.
+Result<KueueWorkload> kueueWorkloadOf(const boost::json::value& object);
+
+}  // namespace divvy::kube

@@ -1,0 +1,96 @@
+#include "kube/kueue.h"
+
+#include <utility>
+
+#include "objects/read_meta.h"
+
+namespace divvy::kube {
+namespace {
+
+// The status of a condition: "True", "False" or "Unknown"; empty: there is none.
+std::string conditionOf(Members& status, std::string_view wanted) {
+  std::string found;
+  status.each("conditions", [&](Members& one) {
+    std::string type;
+    one.text("type", &type);
+    if (type == wanted) one.text("status", &found);
+  });
+  return found;
+}
+
+void readPodSet(Members& from, KueueWorkload* workload) {
+  KueuePodSet& set = workload->pod_sets.emplace_back();
+  from.text("name", &set.name);
+  from.number("count", &set.count);
+  const json::value* pod = from.find("template");
+  Result<Pod> read = pod == nullptr ? Result<Pod>(Pod{}) : podOf(*pod);
+  if (!read) return from.fail("template", "a pod template: " + read.error().message());
+  set.pod = std::move(*read);
+  set.pod.meta.namespace_name = workload->meta.namespace_name;
+}
+
+void readAdmission(Members& admission, KueueWorkload* workload) {
+  admission.each("podSetAssignments", [&](Members& one) {
+    std::string name;
+    one.text("name", &name);
+    for (KueuePodSet& set : workload->pod_sets)
+      if (set.name == name) one.number("count", &set.count);
+  });
+}
+
+void readStatus(Members& status, KueueWorkload* workload) {
+  workload->quota_reserved = conditionOf(status, "QuotaReserved") == "True";
+  workload->admitted = conditionOf(status, "Admitted") == "True";
+  workload->finished = conditionOf(status, "Finished") == "True";
+  status.in("admission", [&](Members& admission) { readAdmission(admission, workload); });
+  status.each("admissionChecks", [&](Members& one) {
+    KueueCheckState& state = workload->checks.emplace_back();
+    one.text("name", &state.name);
+    one.text("state", &state.state);
+    one.text("message", &state.message);
+    one.number("retryCount", &state.retries);
+  });
+}
+
+}  // namespace
+
+Result<KueueCheck> kueueCheckOf(const json::value& object) {
+  Members members(object, "");
+  KueueCheck check;
+  readMeta(members, &check.meta);
+  members.in("spec", [&](Members& spec) {
+    spec.text("controllerName", &check.controller);
+    check.parameters = spec.find("parameters") != nullptr;
+  });
+  members.in("status", [&](Members& status) { check.active = conditionOf(status, "Active"); });
+  if (!members.ok()) return members.error();
+  return check;
+}
+
+Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
+  Members members(object, "");
+  KueueWorkload workload;
+  readMeta(members, &workload.meta);
+  members.in("metadata", [&](Members& meta) {
+    meta.each("ownerReferences", [&](Members& one) {
+      std::string kind, version, name;
+      one.text("kind", &kind);
+      one.text("apiVersion", &version);
+      one.text("name", &name);
+      if (kind == "Job" && version == "batch/v1") workload.job = name;
+    });
+  });
+  members.in("spec", [&](Members& spec) {
+    spec.flag("active", &workload.active);
+    // A WorkloadPriorityClass orders workloads only; pods keep their own priority.
+    std::string kind;
+    spec.in("priorityClassRef", [&](Members& ref) { ref.text("kind", &kind); });
+    if (kind == "PriorityClass") spec.number("priority", &workload.priority);
+    spec.each("podSets", [&](Members& one) { readPodSet(one, &workload); });
+  });
+  members.in("status", [&](Members& status) { readStatus(status, &workload); });
+  if (!members.ok()) return members.error();
+  return workload;
+}
+
+}  // namespace divvy::kube

@@ -1,0 +1,140 @@
+#include "kueue/workload_fit.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "codec/pod_request.h"
+#include "scheduler/explain.h"
+#include "scheduler/pod_group.h"
+
+namespace divvy::scheduler {
+namespace {
+
+constexpr const char* kJobLabel = "batch.kubernetes.io/job-name";
+// Kueue queues the workload again after that; it doubles with each retry. Each retry gives the
+// quota back, and quick ones would starve the queue.
+constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 80;
+constexpr std::int64_t kMaxDoublings = 3;
+// podSetUpdates of a check. Source: kueue.x-k8s.io/v1beta2.
+constexpr std::size_t kMaxUpdates = 8;
+
+FitDecision rejected(std::string why) {
+  return {FitState::kRejected, std::move(why), 0, {}};
+}
+
+// The key of preemption; no gang has a blank in its key.
+std::string keyOf(const kube::KueueWorkload& workload) {
+  return "workload " + workload.meta.uid;
+}
+
+std::string uidOf(const kube::KueueWorkload& workload, std::size_t set, std::int64_t pod) {
+  return "workload/" + workload.meta.uid + '/' + std::to_string(set) + '/' + std::to_string(pod);
+}
+
+std::string countOf(std::size_t pods) {
+  return std::to_string(pods) + (pods == 1 ? " pod" : " pods");
+}
+
+}  // namespace
+
+const char* nameOf(FitState state) {
+  switch (state) {
+    case FitState::kReady:
+      return "Ready";
+    case FitState::kRetry:
+      return "Retry";
+    case FitState::kRejected:
+      return "Rejected";
+    case FitState::kPending:
+      break;
+  }
+  return "Pending";
+}
+
+// Pods of one pod set are one gang, unless their template names another one. Pod sets are no common
+// gang: a JobSet may start one of them after the other.
+Result<WorkloadFit::Expectation> WorkloadFit::expectationOf(
+    const kube::KueueWorkload& workload) const {
+  Expectation all;
+  for (std::size_t at = 0; at < workload.pod_sets.size(); ++at) {
+    const kube::KueuePodSet& set = workload.pod_sets[at];
+    if (set.count < 1 || !asksForDevices(set.pod, parts_.catalog)) continue;
+    all.pods += static_cast<std::size_t>(set.count);
+    if (set.count > kMaxOfGang || all.pods > kMaxOfGang)
+      return Error{ErrorCode::kUsage, "more than " + std::to_string(kMaxOfGang) +
+                                          " pods request devices; accepted: at most so many"};
+    kube::Pod pod = set.pod;
+    pod.priority = workload.priority;
+    if (!workload.job.empty()) pod.meta.labels.try_emplace(kJobLabel, workload.job);
+    const Result<std::optional<PodGroupRef>> group = gangOf(pod);
+    if (!group) return Error(group.error()).context("pod set " + set.name);
+    std::string gang = workload.meta.name + '.' + set.name;
+    if (!*group && all.annotations.size() < kMaxUpdates)
+      all.annotations.push_back({set.name, gang, set.count});
+    gang = workload.meta.namespace_name + '/' + (*group ? (*group)->name : "gang/" + gang);
+    auto known = std::find_if(all.gangs.begin(), all.gangs.end(),
+                              [&](const ExpectedGang& one) { return one.gang == gang; });
+    if (known == all.gangs.end()) known = all.gangs.insert(known, ExpectedGang{gang, {}});
+    for (std::int64_t i = 0; i < set.count; ++i) {
+      pod.meta.uid = uidOf(workload, at, i);
+      pod.meta.name = workload.meta.name + '.' + set.name + '.' + std::to_string(i);
+      known->pods.push_back(pod);
+    }
+  }
+  return all;
+}
+
+FitDecision WorkloadFit::decide(const kube::KueueWorkload& workload, std::int64_t retries,
+                                engine::Instant expires) {
+  const Result<Expectation> expected = expectationOf(workload);
+  if (!expected) return rejected(expected.error().message());
+  if (expected->pods == 0) return {FitState::kReady, "no pod requests devices", 0, {}};
+  const Result<void> reserved =
+      parts_.reservations.reserve(workload.meta.uid, expected->gangs, expires);
+  if (!reserved) return refusal(workload, *expected, reserved.error(), retries);
+  if (parts_.preemption != nullptr) parts_.preemption->started(keyOf(workload));
+  return {FitState::kReady, "devices are reserved for " + countOf(expected->pods), 0,
+          expected->annotations};
+}
+
+FitDecision WorkloadFit::refusal(const kube::KueueWorkload& workload, const Expectation& expected,
+                                 const Error& error, std::int64_t retries) {
+  if (error.code() == ErrorCode::kUsage) return rejected(error.message());
+  std::string why = error.message();
+  if (error.code() == ErrorCode::kNoRoom && parts_.preemption != nullptr) {
+    PodSet pods{keyOf(workload), {}, ""};
+    for (const ExpectedGang& gang : expected.gangs)
+      pods.pods.insert(pods.pods.end(), gang.pods.begin(), gang.pods.end());
+    if (const std::optional<std::string> evicting = parts_.preemption->want(pods))
+      return {FitState::kPending, *evicting, 0, {}};
+  }
+  const kube::Pod& first = expected.gangs.front().pods.front();
+  if (const auto request = parts_.cache.pods().requestFor(first);
+      expected.pods == 1 && request && *request)
+    if (const Result<std::string> text = summary(parts_.cache, **request, {})) why = *text;
+  if (expected.pods > 1) why = countOf(expected.pods) + " do not fit together: " + why;
+  const std::int64_t pause = kFirstRetryS << std::clamp<std::int64_t>(retries, 0, kMaxDoublings);
+  return {FitState::kRetry, why, std::min(pause, kLongestRetryS), {}};
+}
+
+void WorkloadFit::restore(const kube::KueueWorkload& workload, engine::Instant expires) {
+  Result<Expectation> expected = expectationOf(workload);
+  if (!expected) return;
+  std::erase_if(expected->gangs,
+                [this](const ExpectedGang& one) { return parts_.has_gang(one.gang); });
+  if (expected->gangs.empty()) return;
+  // If they do not fit any more, their pods wait as any others do.
+  const Result<void> reserved =
+      parts_.reservations.reserve(workload.meta.uid, std::move(expected->gangs), expires);
+  (void)reserved;
+}
+
+void WorkloadFit::release(const kube::KueueWorkload& workload) {
+  parts_.reservations.release(workload.meta.uid);
+  if (parts_.preemption == nullptr) return;
+  for (std::size_t at = 0; at < workload.pod_sets.size(); ++at)
+    if (workload.pod_sets[at].count > 0) parts_.preemption->drop(uidOf(workload, at, 0));
+}
+
+}  // namespace divvy::scheduler

@@ -1,0 +1,91 @@
+#include "queue/workload_reservations.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace divvy::scheduler {
+
+Result<void> WorkloadReservations::reserve(const std::string& workload,
+                                           std::vector<ExpectedGang> gangs,
+                                           engine::Instant expires) {
+  release(workload);
+  std::vector<kube::Pod> pods;
+  for (const ExpectedGang& one : gangs) pods.insert(pods.end(), one.pods.begin(), one.pods.end());
+  Pods others = others_();
+  addPods(&others);
+  const Result<std::vector<Reservation>> reserved =
+      gang_planner_.reserve(pods, others, {}, expires);
+  if (!reserved) return reserved.error();
+  for (ExpectedGang& one : gangs) {
+    Expected& expected = gangs_[one.gang];
+    // Another workload's gang of that name: its pods cannot be told from these.
+    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid);
+    expected = {workload, std::move(one.pods), 0, expires};
+  }
+  return {};
+}
+
+void WorkloadReservations::release(const std::string& workload) {
+  for (auto gang = gangs_.begin(); gang != gangs_.end();) {
+    if (gang->second.workload != workload) {
+      ++gang;
+      continue;
+    }
+    for (const kube::Pod& pod : gang->second.pods) cache_.unreserve(pod.meta.uid);
+    gang = gangs_.erase(gang);
+  }
+}
+
+void WorkloadReservations::releaseAll() {
+  for (const auto& [key, expected] : gangs_)
+    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid);
+  gangs_.clear();
+}
+
+bool WorkloadReservations::holds(const std::string& workload) const {
+  bool found = false;
+  for (const auto& [key, expected] : gangs_) {
+    if (expected.workload != workload) continue;
+    found = true;
+    const bool all = std::all_of(
+        expected.pods.begin(), expected.pods.end(),
+        [this](const kube::Pod& pod) { return cache_.pods().nodeOf(pod.meta.uid).has_value(); });
+    if (!all) return false;
+  }
+  return found;
+}
+
+void WorkloadReservations::addPods(Pods* all) const {
+  for (const auto& [key, expected] : gangs_)
+    for (const kube::Pod& pod : expected.pods) all->push_back(&pod);
+}
+
+void WorkloadReservations::handOver(const std::string& gang, std::size_t pods) {
+  const auto found = gangs_.find(gang);
+  if (found == gangs_.end()) return;
+  Expected& expected = found->second;
+  expected.in_hand_over = std::min(pods, expected.pods.size());
+  for (std::size_t i = expected.pods.size() - expected.in_hand_over; i < expected.pods.size(); ++i)
+    cache_.unreserve(expected.pods[i].meta.uid);
+}
+
+void WorkloadReservations::endHandOver(const std::string& gang, bool reserved) {
+  const auto found = gangs_.find(gang);
+  if (found == gangs_.end()) return;
+  Expected& expected = found->second;
+  if (expected.in_hand_over == 0) return;
+  const auto first = expected.pods.end() - static_cast<std::ptrdiff_t>(expected.in_hand_over);
+  expected.in_hand_over = 0;
+  if (!reserved) {
+    const std::vector<kube::Pod> again(first, expected.pods.end());
+    Pods others = others_();
+    addPods(&others);
+    // If they do not fit any more, the pods are reserved for as any others are.
+    const auto restored = gang_planner_.reserve(again, others, {}, expected.expires);
+    if (restored) return;
+  }
+  expected.pods.erase(first, expected.pods.end());
+  if (expected.pods.empty()) gangs_.erase(found);
+}
+
+}  // namespace divvy::scheduler

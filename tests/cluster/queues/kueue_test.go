@@ -1,0 +1,145 @@
+package queues
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"divvy.dev/tests/cluster/checks"
+	"divvy.dev/tests/cluster/harness"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const gangMinKey = "use.divvy.dev/gang-min"
+
+func TestKueue(t *testing.T) {
+	checks.Run(t,
+		checks.Check{Name: "kueue-admits-a-job-when-its-devices-are-free",
+			Requirement: "admission check divvy.dev/fit in Kueue itself: Ready, Retry and Rejected; an admitted job starts " +
+				"whole on the devices that were reserved for it, whatever other pods come meanwhile; a job without " +
+				"devices is not admitted, although it has quota",
+			Run: kueueAdmitsWhatFits})
+}
+
+// kueueJob makes a job of that many pods with a whole device each, in the LocalQueue of the check.
+func kueueJob(env *harness.Env, name string, pods int32, annotations map[string]string) error {
+	suspended := true
+	template := harness.WholeDevicePod(name)
+	template.Spec.RestartPolicy = core.RestartPolicyNever
+	_, err := env.Client.BatchV1().Jobs(env.Namespace).Create(env.Ctx, &batch.Job{
+		ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{harness.KueueQueueLabel: "check"}},
+		Spec: batch.JobSpec{Parallelism: &pods, Completions: &pods, Suspend: &suspended,
+			Template: core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Annotations: annotations}, Spec: template.Spec}}},
+		meta.CreateOptions{})
+	return err
+}
+
+// waitCheck waits until the check of a job's workload is in that state, with these words.
+func waitCheck(env *harness.Env, job, state, words string) error {
+	return env.WaitFor(fmt.Sprintf("the admission check of %s is %s: %s", job, state, words), func() error {
+		workload, err := env.KueueWorkloadOf(job)
+		if err != nil {
+			return err
+		}
+		for _, one := range workload.Status.AdmissionChecks {
+			if one.State == state && strings.Contains(one.Message, words) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", workload.Status)
+	})
+}
+
+func kueueQueues(env *harness.Env) error {
+	covered := []string{"nvidia.com/gpu"}
+	quota := []map[string]any{{"name": "nvidia.com/gpu", "nominalQuota": "1000"}}
+	for _, create := range []func() error{
+		func() error {
+			return env.CreateKueue("", "admissionchecks", "AdmissionCheck", "check-fit",
+				map[string]any{"controllerName": "divvy.dev/fit"})
+		},
+		func() error {
+			return env.CreateKueue("", "resourceflavors", "ResourceFlavor", "check", map[string]any{})
+		},
+		func() error {
+			return env.CreateKueue("", "clusterqueues", "ClusterQueue", "check", map[string]any{
+				"namespaceSelector":       map[string]any{},
+				"admissionChecksStrategy": map[string]any{"admissionChecks": []any{map[string]any{"name": "check-fit"}}},
+				"resourceGroups": []any{map[string]any{"coveredResources": covered,
+					"flavors": []any{map[string]any{"name": "check", "resources": quota}}}}})
+		},
+		func() error {
+			return env.CreateKueue(env.Namespace, "localqueues", "LocalQueue", "check", map[string]any{"clusterQueue": "check"})
+		},
+	} {
+		if err := create(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kueueAdmitsWhatFits(env *harness.Env) (err error) {
+	end, err := env.StartKueue()
+	if end != nil {
+		defer func() {
+			if gone := end(); err == nil {
+				err = gone
+			}
+		}()
+	}
+	if err != nil {
+		return err
+	}
+	if err := kueueQueues(env); err != nil {
+		return err
+	}
+	const all = harness.NodeCount * harness.DevicesPerNode
+	// The quota is more than there is.
+	if err := kueueJob(env, "first", all-4, nil); err != nil {
+		return err
+	}
+	if err := env.WaitCounts("first-", all-4, 0); err != nil {
+		return err
+	}
+	if err := kueueJob(env, "second", 8, nil); err != nil {
+		return err
+	}
+	if err := waitCheck(env, "second", "Retry", "8 pods do not fit together"); err != nil {
+		return err
+	}
+	if bound, waiting, err := env.CountPods("second-"); err != nil || bound+waiting > 0 {
+		return fmt.Errorf("a job that is not admitted has %d and %d pods: %v", bound, waiting, err)
+	}
+	if err := kueueJob(env, "wrong", 1, map[string]string{gangMinKey: "none"}); err != nil {
+		return err
+	}
+	if err := waitCheck(env, "wrong", "Rejected", gangMinKey); err != nil {
+		return err
+	}
+	background := meta.DeletePropagationBackground
+	if err := env.Client.BatchV1().Jobs(env.Namespace).Delete(env.Ctx, "first",
+		meta.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		return err
+	}
+	none := int64(0)
+	if err := env.Client.CoreV1().Pods(env.Namespace).DeleteCollection(env.Ctx,
+		meta.DeleteOptions{GracePeriodSeconds: &none}, meta.ListOptions{LabelSelector: "job-name=first"}); err != nil {
+		return err
+	}
+	if err := env.WaitCounts("second-", 8, 0); err != nil {
+		return err
+	}
+	pods, err := env.Client.CoreV1().Pods(env.Namespace).List(env.Ctx, meta.ListOptions{LabelSelector: "job-name=second"})
+	if err != nil {
+		return err
+	}
+	for at := range pods.Items {
+		if least := pods.Items[at].Annotations[gangMinKey]; least != "8" {
+			return fmt.Errorf("pod %s is of a gang of %q pods", pods.Items[at].Name, least)
+		}
+	}
+	return env.NoDeviceOverbooked()
+}

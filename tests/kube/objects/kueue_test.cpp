@@ -1,0 +1,71 @@
+#include "kube/kueue.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+namespace divvy::kube {
+namespace {
+
+namespace json = boost::json;
+
+// As Kueue 0.17 writes it, without what is not read.
+constexpr const char* kWorkload = R"({
+  "metadata": {"name": "job-train-1a2b", "namespace": "lab", "uid": "u", "resourceVersion": "7",
+    "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train"}]},
+  "spec": {"active": true, "priority": 1000, "queueName": "lab",
+    "priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"},
+    "podSets": [{"name": "main", "count": 8, "minCount": 4, "template": {
+      "metadata": {"annotations": {"a": "b"}},
+      "spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}}]},
+  "status": {
+    "admission": {"podSetAssignments": [{"name": "main", "count": 6}]},
+    "conditions": [{"type": "QuotaReserved", "status": "True"},
+                   {"type": "Admitted", "status": "False"}],
+    "admissionChecks": [{"name": "fit", "state": "Retry", "message": "full", "retryCount": 3}]}})";
+
+TEST(KueueWorkload, QuotaReserved_CountsAreThoseWithQuota) {
+  const Result<KueueWorkload> read = kueueWorkloadOf(json::parse(kWorkload));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->job, "train");
+  EXPECT_EQ(read->priority, 1000);
+  EXPECT_TRUE(read->active && read->quota_reserved);
+  EXPECT_FALSE(read->admitted || read->finished);
+  ASSERT_EQ(read->pod_sets.size(), 1u);
+  EXPECT_EQ(read->pod_sets[0].count, 6) << "fewer pods have quota than are requested";
+  EXPECT_EQ(read->pod_sets[0].pod.meta.namespace_name, "lab");
+  EXPECT_EQ(read->pod_sets[0].pod.containers.at(0).limits.at("nvidia.com/gpu"), "1");
+  ASSERT_EQ(read->checks.size(), 1u);
+  EXPECT_EQ(read->checks[0].state, "Retry");
+  EXPECT_EQ(read->checks[0].retries, 3);
+}
+
+TEST(KueueWorkload, WorkloadPriorityClass_IsNoPriorityOfPods) {
+  json::value object = json::parse(kWorkload);
+  object.at_pointer("/spec/priorityClassRef/kind") = "WorkloadPriorityClass";
+  const Result<KueueWorkload> read = kueueWorkloadOf(object);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->priority, 0);
+}
+
+TEST(KueueWorkload, MemberOfOtherType_ErrorNamesPlace) {
+  json::value object = json::parse(kWorkload);
+  object.at_pointer("/spec/podSets/0/template/spec/containers") = "none";
+  const Result<KueueWorkload> read = kueueWorkloadOf(object);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message().find("podSets[0].template"), std::string::npos)
+      << read.error().message();
+}
+
+TEST(KueueCheck, ParametersAndCondition_AreRead) {
+  const Result<KueueCheck> read = kueueCheckOf(json::parse(R"({"metadata": {"name": "fit"},
+    "spec": {"controllerName": "divvy.dev/fit", "parameters": {"kind": "X", "name": "y"}},
+    "status": {"conditions": [{"type": "Active", "status": "False"}]}})"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->controller, "divvy.dev/fit");
+  EXPECT_TRUE(read->parameters);
+  EXPECT_EQ(read->active, "False");
+}
+
+}  // namespace
+}  // namespace divvy::kube
