@@ -189,9 +189,11 @@ void KueueController::decide(const std::string& uid) {
                      states.front()->message == decision.message;
   if (known) {
     one.busy = false;
-  } else {
-    asio::co_spawn(executor_, write(uid, std::move(decision)), rethrow);
+    return;
   }
+  std::vector<std::string> checks;
+  for (const kube::KueueCheckState* state : states) checks.push_back(state->name);
+  asio::co_spawn(executor_, write(one.workload, std::move(checks), std::move(decision)), rethrow);
 }
 
 asio::awaitable<void> KueueController::takeTurns() {
@@ -222,16 +224,16 @@ asio::awaitable<void> KueueController::tick() {
   }
 }
 
-asio::awaitable<void> KueueController::write(std::string uid, FitDecision decision) {
-  const kube::KueueWorkload workload = followed_.at(uid).workload;
-  std::vector<std::string> checks;
-  for (const kube::KueueCheckState* state : statesOf(workload)) checks.push_back(state->name);
+asio::awaitable<void> KueueController::write(kube::KueueWorkload workload,
+                                             std::vector<std::string> checks,
+                                             FitDecision decision) {
   const FitWrite wrote = co_await writer_.write(workload, checks, decision);
   if (wrote == FitWrite::kWritten) {
     counts_.ready += decision.state == FitState::kReady ? 1 : 0;
     counts_.retried += decision.state == FitState::kRetry ? 1 : 0;
     counts_.rejected += decision.state == FitState::kRejected ? 1 : 0;
   }
+  const std::string& uid = workload.meta.uid;
   const auto found = followed_.find(uid);
   if (found == followed_.end()) co_return;
   Followed& one = found->second;

@@ -67,7 +67,8 @@ class KueueController {
   void decide(const std::string& uid);
   boost::asio::awaitable<void> takeTurns();
   boost::asio::awaitable<void> tick();
-  boost::asio::awaitable<void> write(std::string uid, FitDecision decision);
+  boost::asio::awaitable<void> write(kube::KueueWorkload workload, std::vector<std::string> checks,
+                                     FitDecision decision);
   bool mayAct() const { return options_.why_not().empty() && !*options_.stopped; }
 
   boost::asio::any_io_executor executor_;

@@ -201,7 +201,8 @@ func (env *Env) deleteKueueObjects() error {
 	background := meta.DeletePropagationBackground
 	all := []error{env.Client.BatchV1().Jobs(env.Namespace).DeleteCollection(env.Ctx,
 		meta.DeleteOptions{PropagationPolicy: &background}, meta.ListOptions{})}
-	for _, kind := range []string{"workloads", "localqueues", "clusterqueues", "admissionchecks", "resourceflavors"} {
+	for _, kind := range []string{"workloads", "localqueues", "clusterqueues", "admissionchecks",
+		"multikueueconfigs", "multikueueclusters", "resourceflavors"} {
 		all = append(all, env.WaitFor("no "+kind+" are left", func() error { return env.deleteKueueKind(kind) }))
 	}
 	return errors.Join(all...)
@@ -281,6 +282,17 @@ func (w *KueueWorkload) Is(kind string) bool {
 		}
 	}
 	return false
+}
+
+// KueueWorkloadNamed reads a workload in the namespace of the check.
+func (env *Env) KueueWorkloadNamed(name string) (*KueueWorkload, error) {
+	path := append(kueuePath(env.Namespace, "workloads"), name)
+	text, err := env.Client.CoreV1().RESTClient().Get().AbsPath(path...).DoRaw(env.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	workload := &KueueWorkload{}
+	return workload, json.Unmarshal(text, workload)
 }
 
 // KueueWorkloadOf reads the workload of a job in the namespace of the check.

@@ -20,8 +20,15 @@ func TestKueue(t *testing.T) {
 			Requirement: "admission check divvy.dev/fit in Kueue itself: Ready, Retry and Rejected; an admitted job starts " +
 				"whole on the devices that were reserved for it, whatever other pods come meanwhile; a job without " +
 				"devices is not admitted, although it has quota",
-			Run: kueueAdmitsWhatFits})
+			Run: kueueAdmitsWhatFits},
+		checks.Check{Name: "multikueue-sends-a-job-where-its-devices-are-free",
+			Requirement: "MultiKueue in a manager with two workers, all-at-once: a gang runs whole in the worker where its " +
+				"devices are free, and in no other; one that fits nowhere waits in the manager, and starts where " +
+				"devices become free",
+			Run: multiKueueFindsRoom})
 }
+
+var fitCheck = map[string]any{"controllerName": "divvy.dev/fit"}
 
 // kueueJob makes a job of that many pods with a whole device each, in the LocalQueue of the check.
 func kueueJob(env *harness.Env, name string, pods int32, annotations map[string]string) error {
@@ -52,13 +59,13 @@ func waitCheck(env *harness.Env, job, state, words string) error {
 	})
 }
 
-func kueueQueues(env *harness.Env) error {
+// kueueQueues makes a ClusterQueue with more quota than there are devices, with this admission check.
+func kueueQueues(env *harness.Env, check map[string]any) error {
 	covered := []string{"nvidia.com/gpu"}
 	quota := []map[string]any{{"name": "nvidia.com/gpu", "nominalQuota": "1000"}}
 	for _, create := range []func() error{
 		func() error {
-			return env.CreateKueue("", "admissionchecks", "AdmissionCheck", "check-fit",
-				map[string]any{"controllerName": "divvy.dev/fit"})
+			return env.CreateKueue("", "admissionchecks", "AdmissionCheck", "check-fit", check)
 		},
 		func() error {
 			return env.CreateKueue("", "resourceflavors", "ResourceFlavor", "check", map[string]any{})
@@ -93,7 +100,7 @@ func kueueAdmitsWhatFits(env *harness.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := kueueQueues(env); err != nil {
+	if err := kueueQueues(env, fitCheck); err != nil {
 		return err
 	}
 	const all = harness.NodeCount * harness.DevicesPerNode
