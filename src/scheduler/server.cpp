@@ -178,7 +178,8 @@ class Service {
     queues_.kueue = std::make_unique<KueueController>(
         loop_.get_executor(), *client_,
         WorkloadFit({catalog_, cache_, parts.reservations, &parts.preemption, parts.has_gang}),
-        counts_.kueue, KueueController::Options{[this] { return whyNot(); }, &stopped_});
+        counts_.kueue,
+        KueueController::Options{[this] { return whyNot(); }, &stopped_, parts.settled});
     followPods(followNodes());
     followQuotas();
     queues_.gate.start();

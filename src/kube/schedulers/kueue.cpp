@@ -41,6 +41,7 @@ void readAdmission(Members& admission, KueueWorkload* workload) {
 void readStatus(Members& status, KueueWorkload* workload) {
   workload->quota_reserved = conditionOf(status, "QuotaReserved") == "True";
   workload->admitted = conditionOf(status, "Admitted") == "True";
+  workload->evicted = conditionOf(status, "Evicted") == "True";
   workload->finished = conditionOf(status, "Finished") == "True";
   status.in("admission", [&](Members& admission) { readAdmission(admission, workload); });
   status.each("admissionChecks", [&](Members& one) {
@@ -78,6 +79,8 @@ Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
       one.text("apiVersion", &version);
       one.text("name", &name);
       if (kind == "Job" && version == "batch/v1") workload.job = name;
+      const bool by_pods = kind == "Pod" || kind == "LeaderWorkerSet";
+      workload.of_pods = workload.of_pods || by_pods;
     });
   });
   members.in("spec", [&](Members& spec) {

@@ -93,8 +93,8 @@ Result<void> SchedulerCache::restoreReservation(const kube::Pod& pod, const Rese
   return parts_->reservations.restoreReservation(pod, was, expires);
 }
 
-void SchedulerCache::unreserve(const std::string& uid) {
-  parts_->reservations.unreserve(uid);
+void SchedulerCache::unreserve(const std::string& uid, bool forget) {
+  parts_->reservations.unreserve(uid, forget);
 }
 
 std::size_t SchedulerCache::expire(engine::Instant now) {

@@ -174,8 +174,9 @@ Result<void> Reservations::restoreReservation(const kube::Pod& pod, const Reserv
   return filter_.reserve(**request, (*held)->placement, expires);
 }
 
-void Reservations::unreserve(const std::string& uid) {
-  if (state_.pods.stateOf(uid) != PodState::kReserved) return;
+void Reservations::unreserve(const std::string& uid, bool forget) {
+  const PodState state = state_.pods.stateOf(uid);
+  if (state != PodState::kReserved && !(forget && state == PodState::kPending)) return;
   state_.release(uid);
   state_.pods.restoreNomination(uid);
 }

@@ -23,11 +23,11 @@ constexpr std::size_t kMaxMessage = 4'096;
 std::string fitPatch(const kube::KueueWorkload& workload, const std::vector<std::string>& checks,
                      const FitDecision& decision, std::int64_t seconds) {
   bj::array updates;
-  for (const PodSetGang& one : decision.gangs)
-    updates.push_back(
-        bj::object{{"name", one.pod_set},
-                   {"annotations",
-                    bj::object{{kGangKey, one.gang}, {kGangLeastKey, std::to_string(one.least)}}}});
+  for (const PodSetGang& one : decision.gangs) {
+    bj::object annotations{{kGangKey, one.gang}};
+    if (one.least > 0) annotations[kGangLeastKey] = std::to_string(one.least);
+    updates.push_back(bj::object{{"name", one.pod_set}, {"annotations", std::move(annotations)}});
+  }
   bj::array states;
   for (const std::string& check : checks) {
     bj::object state{{"name", check},

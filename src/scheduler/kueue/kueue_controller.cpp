@@ -88,14 +88,26 @@ void KueueController::followChecks() {
 
 void KueueController::onCheck(const kube::KueueCheck& check) {
   if (check.controller != kFitController) return;
-  const bool fresh = checks_.insert_or_assign(check.meta.uid, check).second;
+  const auto known = checks_.find(check.meta.uid);
+  const bool changed =
+      known == checks_.end() || known->second.object.parameters != check.parameters;
+  checks_[check.meta.uid].object = check;
   if (!informers_.follows_workloads) {
     followWorkloads();
-  } else if (fresh) {
+  } else if (changed) {
     informers_.workloads.relist();
   }
-  if (check.active != (check.parameters ? "False" : "True") && mayAct())
-    asio::co_spawn(executor_, writer_.activate(check), rethrow);
+  activateChecks();
+}
+
+// Also those that were reported before this replica could write, and writes that failed.
+void KueueController::activateChecks() {
+  for (auto& [uid, check] : checks_) {
+    const bool told = check.object.active == (check.object.parameters ? "False" : "True");
+    if (told || check.next_write > now() || !mayAct()) continue;
+    check.next_write = {now().ms + kEchoMs};
+    asio::co_spawn(executor_, writer_.activate(check.object), rethrow);
+  }
 }
 
 void KueueController::followWorkloads() {
@@ -124,7 +136,8 @@ std::vector<const kube::KueueCheckState*> KueueController::statesOf(
   std::vector<const kube::KueueCheckState*> states;
   for (const kube::KueueCheckState& state : workload.checks)
     if (std::any_of(checks_.begin(), checks_.end(), [&](const auto& check) {
-          return check.second.meta.name == state.name && !check.second.parameters;
+          const kube::KueueCheck& object = check.second.object;
+          return object.meta.name == state.name && !object.parameters;
         }))
       states.push_back(&state);
   return states;
@@ -133,17 +146,19 @@ std::vector<const kube::KueueCheckState*> KueueController::statesOf(
 void KueueController::onWorkload(kube::KueueWorkload workload) {
   const std::string uid = workload.meta.uid;
   const auto states = statesOf(workload);
-  const bool has_quota = workload.quota_reserved && workload.active && !workload.finished &&
-                         !workload.meta.deleting && !states.empty();
+  // An evicted workload has its quota for a moment more, and its checks are pending again.
+  const bool has_quota = workload.quota_reserved && !workload.evicted && workload.active &&
+                         !workload.finished && !workload.meta.deleting && !states.empty();
   if (!has_quota) return drop(uid);
   // If there are several checks, they have one state.
   const std::string state = states.front()->state;
   const bool ready = state == nameOf(FitState::kReady);
   if (workload.admitted) {
-    if (ready && informers_.restores) fit_.restore(workload, {now().ms + kReservedMs});
-    // Its reservations stay until its pods come.
-    followed_.erase(uid);
-    return;
+    const auto known = followed_.find(uid);
+    const bool just_now = known != followed_.end() && !known->second.workload.admitted;
+    if (!ready || (!informers_.restores && !just_now)) return;
+    followed_[uid].workload = std::move(workload);
+    return decideSoon(uid);
   }
   Followed& one = followed_[uid];
   one.workload = std::move(workload);
@@ -177,16 +192,26 @@ void KueueController::decide(const std::string& uid) {
   const auto found = followed_.find(uid);
   if (found == followed_.end()) return;
   Followed& one = found->second;
+  if (one.workload.admitted) {
+    // From now on its reservations stay until its pods come.
+    fit_.restore(one.workload, {now().ms + kReservedMs});
+    followed_.erase(found);
+    return;
+  }
   const auto states = statesOf(one.workload);
-  if (states.empty()) return;
+  if (states.empty()) {
+    one.busy = false;
+    return;
+  }
   one.reserved = now();
   FitDecision decision =
       fit_.decide(one.workload, states.front()->retries, {one.reserved.ms + kReservedMs});
   one.again = {};
   if (decision.state == FitState::kPending) one.again = {one.reserved.ms + kSoonMs};
   if (decision.state == FitState::kReady) one.again = {one.reserved.ms + kRenewMs};
-  const bool known = states.front()->state == nameOf(decision.state) &&
-                     states.front()->message == decision.message;
+  const bool known = std::all_of(states.begin(), states.end(), [&](const auto* state) {
+    return state->state == nameOf(decision.state) && state->message == decision.message;
+  });
   if (known) {
     one.busy = false;
     return;
@@ -213,6 +238,7 @@ asio::awaitable<void> KueueController::tick() {
     pause.expires_after(kTick);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!mayAct()) continue;
+    activateChecks();
     for (auto& [uid, one] : followed_) {
       if (one.again.ms == 0 || one.again > now()) continue;
       one.again = {};

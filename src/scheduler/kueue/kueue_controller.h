@@ -30,6 +30,9 @@ class KueueController {
   struct Options {
     std::function<std::string()> why_not;  // why this replica does not schedule now; empty: it does
     const bool* stopped = nullptr;
+    // Restores reservations that are written in pods, which go first, and returns whether that is
+    // done. None: there are none.
+    std::function<bool()> settled = {};
   };
   // All arguments outlive it.
   KueueController(boost::asio::any_io_executor executor, kube::Client& client, WorkloadFit fit,
@@ -42,13 +45,17 @@ class KueueController {
   void takeOver();
 
  private:
-  // A workload that has quota and is not admitted yet.
+  // A workload that has quota and is not admitted yet, or was admitted just now.
   struct Followed {
     kube::KueueWorkload workload;
     bool busy = false;           // it is in `turns_`, or its decision is being written
     std::string written;         // the last written state, until it is observed; empty: it was
     engine::Instant again{};     // when to decide again; 0: not by time
     engine::Instant reserved{};  // when its reservations were made
+  };
+  struct Check {
+    kube::KueueCheck object;
+    engine::Instant next_write{};  // of its condition
   };
   struct KueueInformers {
     kube::Informer checks, workloads;
@@ -62,6 +69,7 @@ class KueueController {
   void onCheck(const kube::KueueCheck& check);
   void onWorkload(kube::KueueWorkload workload);
   void drop(const std::string& uid);
+  void activateChecks();
   std::vector<const kube::KueueCheckState*> statesOf(const kube::KueueWorkload& workload) const;
   void decideSoon(const std::string& uid);
   void decide(const std::string& uid);
@@ -69,7 +77,10 @@ class KueueController {
   boost::asio::awaitable<void> tick();
   boost::asio::awaitable<void> write(kube::KueueWorkload workload, std::vector<std::string> checks,
                                      FitDecision decision);
-  bool mayAct() const { return options_.why_not().empty() && !*options_.stopped; }
+  bool mayAct() const {
+    return options_.why_not().empty() && !*options_.stopped &&
+           (!options_.settled || options_.settled());
+  }
 
   boost::asio::any_io_executor executor_;
   kube::Client& client_;
@@ -79,8 +90,8 @@ class KueueController {
   Options options_;
   const kube::Informer* pods_ = nullptr;
   KueueInformers informers_;
-  std::map<std::string, kube::KueueCheck> checks_;  // of this controller, by UID
-  std::map<std::string, Followed> followed_;        // by UID
+  std::map<std::string, Check> checks_;       // of this controller, by UID
+  std::map<std::string, Followed> followed_;  // by UID
   NamespaceQueue turns_;
   bool in_turns_ = false;
 };

@@ -18,6 +18,8 @@ constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 80;
 constexpr std::int64_t kMaxDoublings = 3;
 // podSetUpdates of a check. Source: kueue.x-k8s.io/v1beta2.
 constexpr std::size_t kMaxUpdates = 8;
+// Each expected pod is a copy of its template.
+constexpr std::size_t kMaxTemplateBytes = 64u << 20;
 
 FitDecision rejected(std::string why) {
   return {FitState::kRejected, std::move(why), 0, {}};
@@ -34,6 +36,34 @@ std::string uidOf(const kube::KueueWorkload& workload, std::size_t set, std::int
 
 std::string countOf(std::size_t pods) {
   return std::to_string(pods) + (pods == 1 ? " pod" : " pods");
+}
+
+std::size_t bytesOf(const kube::Labels& labels) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : labels) bytes += key.size() + value.size();
+  return bytes;
+}
+
+// The gang of a pod set's pods.
+struct NamedGang {
+  std::string name;      // with the dialect's prefix
+  bool named = false;    // by the template
+  bool counted = false;  // the template states how many start together
+};
+
+// `name`: of the gang if the template names none.
+Result<NamedGang> gangFor(kube::Pod pod, const std::string& name) {
+  const auto states = [&pod](const char* key) {
+    return pod.meta.annotations.contains(key) || pod.meta.labels.contains(key);
+  };
+  // A number alone is accepted for Jobs only, which are a gang then.
+  const bool names_it =
+      states(kGangLeastKey) && !states(kGangKey) && !pod.meta.labels.contains(kJobLabel);
+  if (names_it) pod.meta.annotations[kGangKey] = name;
+  const Result<std::optional<PodGroupRef>> group = gangOf(pod);
+  if (!group) return group.error();
+  if (*group) return NamedGang{(*group)->name, !names_it, true};
+  return NamedGang{"gang/" + name, false, false};
 }
 
 }  // namespace
@@ -60,6 +90,9 @@ Result<WorkloadFit::Expectation> WorkloadFit::expectationOf(
   for (std::size_t at = 0; at < workload.pod_sets.size(); ++at) {
     const kube::KueuePodSet& set = workload.pod_sets[at];
     if (set.count < 1 || !asksForDevices(set.pod, parts_.catalog)) continue;
+    const Result<std::optional<engine::Request>> request = parts_.cache.pods().requestFor(set.pod);
+    if (!request) return Error(request.error()).context("pod set " + set.name);
+    if (!*request) continue;
     all.pods += static_cast<std::size_t>(set.count);
     if (set.count > kMaxOfGang || all.pods > kMaxOfGang)
       return Error{ErrorCode::kUsage, "more than " + std::to_string(kMaxOfGang) +
@@ -67,12 +100,17 @@ Result<WorkloadFit::Expectation> WorkloadFit::expectationOf(
     kube::Pod pod = set.pod;
     pod.priority = workload.priority;
     if (!workload.job.empty()) pod.meta.labels.try_emplace(kJobLabel, workload.job);
-    const Result<std::optional<PodGroupRef>> group = gangOf(pod);
-    if (!group) return Error(group.error()).context("pod set " + set.name);
-    std::string gang = workload.meta.name + '.' + set.name;
-    if (!*group && all.annotations.size() < kMaxUpdates)
-      all.annotations.push_back({set.name, gang, set.count});
-    gang = workload.meta.namespace_name + '/' + (*group ? (*group)->name : "gang/" + gang);
+    all.bytes += (bytesOf(pod.meta.annotations) + bytesOf(pod.meta.labels)) *
+                 static_cast<std::size_t>(set.count);
+    if (all.bytes > kMaxTemplateBytes)
+      return Error{ErrorCode::kUsage, "annotations and labels of all its pods have more than " +
+                                          std::to_string(kMaxTemplateBytes >> 20) + " MiB"};
+    const std::string name = workload.meta.name + '.' + set.name;
+    const Result<NamedGang> named = gangFor(pod, name);
+    if (!named) return Error(named.error()).context("pod set " + set.name);
+    if (!named->named && all.annotations.size() < kMaxUpdates)
+      all.annotations.push_back({set.name, name, named->counted ? 0 : set.count});
+    const std::string gang = workload.meta.namespace_name + '/' + named->name;
     auto known = std::find_if(all.gangs.begin(), all.gangs.end(),
                               [&](const ExpectedGang& one) { return one.gang == gang; });
     if (known == all.gangs.end()) known = all.gangs.insert(known, ExpectedGang{gang, {}});
@@ -93,6 +131,10 @@ FitDecision WorkloadFit::decide(const kube::KueueWorkload& workload, std::int64_
   const Result<void> reserved =
       parts_.reservations.reserve(workload.meta.uid, expected->gangs, expires);
   if (!reserved) return refusal(workload, *expected, reserved.error(), retries);
+  if (workload.of_pods) {
+    parts_.reservations.release(workload.meta.uid);
+    return {FitState::kReady, "devices are free for " + countOf(expected->pods), 0, {}};
+  }
   if (parts_.preemption != nullptr) parts_.preemption->started(keyOf(workload));
   return {FitState::kReady, "devices are reserved for " + countOf(expected->pods), 0,
           expected->annotations};
@@ -120,9 +162,11 @@ FitDecision WorkloadFit::refusal(const kube::KueueWorkload& workload, const Expe
 
 void WorkloadFit::restore(const kube::KueueWorkload& workload, engine::Instant expires) {
   Result<Expectation> expected = expectationOf(workload);
-  if (!expected) return;
-  std::erase_if(expected->gangs,
-                [this](const ExpectedGang& one) { return parts_.has_gang(one.gang); });
+  if (!expected || workload.of_pods) return;
+  const std::size_t arrived = std::erase_if(
+      expected->gangs, [this](const ExpectedGang& one) { return parts_.has_gang(one.gang); });
+  // Those of gangs that arrive now are handed over.
+  if (arrived > 0 && parts_.reservations.holds(workload.meta.uid)) return;
   if (expected->gangs.empty()) return;
   // If they do not fit any more, their pods wait as any others do.
   const Result<void> reserved =

@@ -31,7 +31,7 @@ const char* nameOf(FitState state);
 struct PodSetGang {
   std::string pod_set;
   std::string gang;
-  std::int64_t least = 0;  // pods that start together
+  std::int64_t least = 0;  // pods that start together; 0: the template states it
 };
 
 struct FitDecision {
@@ -59,8 +59,8 @@ class WorkloadFit {
   // `retries`: earlier decisions of kRetry.
   FitDecision decide(const kube::KueueWorkload& workload, std::int64_t retries,
                      engine::Instant expires);
-  // Reserves devices again for a workload that was admitted and whose pods are not there yet, as
-  // far as they fit.
+  // Reserves devices until `expires` for an admitted workload whose pods are not there yet, as far
+  // as they fit.
   void restore(const kube::KueueWorkload& workload, engine::Instant expires);
   // Ends the workload's reservations, and evictions for it.
   void release(const kube::KueueWorkload& workload);
@@ -71,7 +71,7 @@ class WorkloadFit {
   struct Expectation {
     std::vector<ExpectedGang> gangs;
     std::vector<PodSetGang> annotations;
-    std::size_t pods = 0;
+    std::size_t pods = 0, bytes = 0;  // bytes: of annotations and labels
   };
   Result<Expectation> expectationOf(const kube::KueueWorkload& workload) const;
   FitDecision refusal(const kube::KueueWorkload& workload, const Expectation& expected,

@@ -143,8 +143,11 @@ void GateController::onPodDelete(const std::string& uid) {
 }
 
 GateController::WorkloadParts GateController::workloadParts() {
-  return {gated_pods_.workloadReservations(), gated_preemption_,
-          [this](const std::string& gang) { return gated_pods_.pods().gangs().contains(gang); }};
+  const auto has_gang = [this](const std::string& gang) {
+    return gated_pods_.pods().gangs().contains(gang);
+  };
+  return {gated_pods_.workloadReservations(), gated_preemption_, has_gang,
+          [this] { return ready(); }};
 }
 
 // ---- requests of other parts --------------------------------------------------------------------

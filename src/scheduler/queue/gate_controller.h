@@ -56,6 +56,8 @@ class GateController : public ClusterObserver {
     WorkloadReservations& reservations;
     GatedPreemption& preemption;
     std::function<bool(const std::string& gang)> has_gang;  // whether pods of the gang are there
+    // Restores reservations that are written in pods; whether that is done.
+    std::function<bool()> settled;
   };
   WorkloadParts workloadParts();
 

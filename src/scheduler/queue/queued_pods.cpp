@@ -33,6 +33,9 @@ std::string alikeOf(const kube::Pod& pod) {
 
 QueuedPod& QueuedPods::set(const kube::Pod& pod, Description description) {
   QueuedPod& queued = pods_[pod.meta.uid];
+  const std::string gang_key =
+      description.words ? pod.meta.namespace_name + '/' + description.words->name : "";
+  if (queued.gang != gang_key) leaveGang(queued);
   queued.pod = pod;
   queued.created = std::move(description.created);
   queued.devices = description.devices;
@@ -40,10 +43,10 @@ QueuedPod& QueuedPods::set(const kube::Pod& pod, Description description) {
   if (!isGated(pod)) queued.gate = GateState::kOpen;
   queued.fault = std::move(description.fault);
   if (description.plan) queued.plan = std::move(description.plan);
-  if (!description.words) return queued;
   queued.words = std::move(description.words);
-  queued.gang = pod.meta.namespace_name + '/' + queued.words->name;
-  Gang& gang = gangs_[queued.gang];
+  if (!queued.words) return queued;
+  queued.gang = gang_key;
+  Gang& gang = gangs_[gang_key];
   gang.members.insert(pod.meta.uid);
   gang.started = gang.started || queued.bound();
   return queued;
@@ -52,12 +55,16 @@ QueuedPod& QueuedPods::set(const kube::Pod& pod, Description description) {
 void QueuedPods::remove(const std::string& uid) {
   const auto queued = pods_.find(uid);
   if (queued == pods_.end()) return;
-  const auto gang = gangs_.find(queued->second.gang);
-  if (gang != gangs_.end()) {
-    gang->second.members.erase(uid);
-    if (gang->second.members.empty()) gangs_.erase(gang);
-  }
+  leaveGang(queued->second);
   pods_.erase(queued);
+}
+
+void QueuedPods::leaveGang(QueuedPod& queued) {
+  const auto gang = gangs_.find(queued.gang);
+  queued.gang.clear();
+  if (gang == gangs_.end()) return;
+  gang->second.members.erase(queued.pod.meta.uid);
+  if (gang->second.members.empty()) gangs_.erase(gang);
 }
 
 QueuedPod* QueuedPods::find(const std::string& uid) {

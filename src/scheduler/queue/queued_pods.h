@@ -90,6 +90,8 @@ class QueuedPods {
   void sort(Uids* uids) const;
 
  private:
+  void leaveGang(QueuedPod& queued);
+
   std::map<std::string, QueuedPod> pods_;               // by UID
   std::map<std::string, Gang> gangs_;                   // by "NAMESPACE/NAME"
   std::map<std::string, Result<std::uint32_t>> least_;  // by path of the object that states it

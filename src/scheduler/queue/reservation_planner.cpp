@@ -145,8 +145,11 @@ Result<void> ReservationPlanner::planGang(const Gang& gang, engine::Instant expi
     const std::string& key = parts_.pods.at(members.without.front()).gang;
     workloads_.handOver(key, members.without.size());
     done = reserveMembers(gang, members, *least, expires);
-    const bool reserved = parts_.cache.pods().nodeOf(members.without.front()).has_value();
-    workloads_.endHandOver(key, reserved);
+    const bool reserved =
+        std::any_of(gang.members.begin(), gang.members.end(), [&](const std::string& uid) {
+          return parts_.pods.at(uid).free() && parts_.cache.pods().nodeOf(uid).has_value();
+        });
+    workloads_.endHandOver(key, done && reserved);
     if (done) return done;
   }
   if (!done) parts_.charges.release(members.with);

@@ -15,11 +15,14 @@ Result<void> WorkloadReservations::reserve(const std::string& workload,
   addPods(&others);
   const Result<std::vector<Reservation>> reserved =
       gang_planner_.reserve(pods, others, {}, expires);
-  if (!reserved) return reserved.error();
+  if (!reserved) {
+    for (const kube::Pod& pod : pods) cache_.unreserve(pod.meta.uid, true);
+    return reserved.error();
+  }
   for (ExpectedGang& one : gangs) {
     Expected& expected = gangs_[one.gang];
     // Another workload's gang of that name: its pods cannot be told from these.
-    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid);
+    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid, true);
     expected = {workload, std::move(one.pods), 0, expires};
   }
   return {};
@@ -31,14 +34,14 @@ void WorkloadReservations::release(const std::string& workload) {
       ++gang;
       continue;
     }
-    for (const kube::Pod& pod : gang->second.pods) cache_.unreserve(pod.meta.uid);
+    for (const kube::Pod& pod : gang->second.pods) cache_.unreserve(pod.meta.uid, true);
     gang = gangs_.erase(gang);
   }
 }
 
 void WorkloadReservations::releaseAll() {
   for (const auto& [key, expected] : gangs_)
-    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid);
+    for (const kube::Pod& pod : expected.pods) cache_.unreserve(pod.meta.uid, true);
   gangs_.clear();
 }
 
@@ -64,9 +67,19 @@ void WorkloadReservations::handOver(const std::string& gang, std::size_t pods) {
   const auto found = gangs_.find(gang);
   if (found == gangs_.end()) return;
   Expected& expected = found->second;
+  // Expired reservations are not made again.
+  std::erase_if(expected.pods, [this](const kube::Pod& pod) {
+    if (cache_.pods().nodeOf(pod.meta.uid)) return false;
+    cache_.unreserve(pod.meta.uid, true);
+    return true;
+  });
+  if (expected.pods.empty()) {
+    gangs_.erase(found);
+    return;
+  }
   expected.in_hand_over = std::min(pods, expected.pods.size());
   for (std::size_t i = expected.pods.size() - expected.in_hand_over; i < expected.pods.size(); ++i)
-    cache_.unreserve(expected.pods[i].meta.uid);
+    cache_.unreserve(expected.pods[i].meta.uid, true);
 }
 
 void WorkloadReservations::endHandOver(const std::string& gang, bool reserved) {
@@ -81,8 +94,8 @@ void WorkloadReservations::endHandOver(const std::string& gang, bool reserved) {
     Pods others = others_();
     addPods(&others);
     // If they do not fit any more, the pods are reserved for as any others are.
-    const auto restored = gang_planner_.reserve(again, others, {}, expected.expires);
-    if (restored) return;
+    if (gang_planner_.reserve(again, others, {}, expected.expires)) return;
+    for (const kube::Pod& pod : again) cache_.unreserve(pod.meta.uid, true);
   }
   expected.pods.erase(first, expected.pods.end());
   if (expected.pods.empty()) gangs_.erase(found);

@@ -30,7 +30,7 @@ TEST(KueueWorkload, QuotaReserved_CountsAreThoseWithQuota) {
   EXPECT_EQ(read->job, "train");
   EXPECT_EQ(read->priority, 1000);
   EXPECT_TRUE(read->active && read->quota_reserved);
-  EXPECT_FALSE(read->admitted || read->finished);
+  EXPECT_FALSE(read->admitted || read->finished || read->evicted || read->of_pods);
   ASSERT_EQ(read->pod_sets.size(), 1u);
   EXPECT_EQ(read->pod_sets[0].count, 6) << "fewer pods have quota than are requested";
   EXPECT_EQ(read->pod_sets[0].pod.meta.namespace_name, "lab");
@@ -38,6 +38,19 @@ TEST(KueueWorkload, QuotaReserved_CountsAreThoseWithQuota) {
   ASSERT_EQ(read->checks.size(), 1u);
   EXPECT_EQ(read->checks[0].state, "Retry");
   EXPECT_EQ(read->checks[0].retries, 3);
+}
+
+TEST(KueueWorkload, OwnedByPods_TemplatesLackMetadata) {
+  json::value object = json::parse(kWorkload);
+  object.at_pointer("/metadata/ownerReferences/0/kind") = "Pod";
+  object.at_pointer("/metadata/ownerReferences/0/apiVersion") = "v1";
+  object.at_pointer("/status/conditions/1/type") = "Evicted";
+  object.at_pointer("/status/conditions/1/status") = "True";
+  const Result<KueueWorkload> read = kueueWorkloadOf(object);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->of_pods);
+  EXPECT_TRUE(read->evicted);
+  EXPECT_EQ(read->job, "");
 }
 
 TEST(KueueWorkload, WorkloadPriorityClass_IsNoPriorityOfPods) {

@@ -137,6 +137,48 @@ TEST_F(KueueTest, QuotaLostOrWorkloadGone_NextOneIsReady) {
   ASSERT_TRUE(becomes("three", "Ready"));
 }
 
+// Kueue resets the checks of a workload before it takes the quota.
+TEST_F(KueueTest, Evicted_NotDecidedUntilQuotaIsNew) {
+  begin();
+  reserveQuota("job", 2);
+  ASSERT_TRUE(becomes("job", "Ready"));
+  json::object workload = *api.find(workloadPath("job"));
+  json::object& status = workload["status"].as_object();
+  status["conditions"] = json::array{condition("QuotaReserved", true), condition("Evicted", true)};
+  status["admissionChecks"].as_array()[0].as_object()["state"] = "Pending";
+  api.set(workloadPath("job"), workload);
+  pass(seconds(30));
+  EXPECT_EQ(state("job"), "Pending");
+  EXPECT_FALSE(reservations->holds("uid-of-job"));
+  change("job", condition("QuotaReserved", true));
+  ASSERT_TRUE(becomes("job", "Ready"));
+}
+
+TEST_F(KueueTest, CheckSeenBeforeReplicaActs_IsActiveLater) {
+  why_not = "the cluster is not listed yet";
+  begin();
+  pass(seconds(5));
+  why_not.clear();
+  const json::object& check = *api.find(checkPath("devices"));
+  EXPECT_FALSE(check.contains("status"));
+  ASSERT_TRUE(until([&] { return api.find(checkPath("devices"))->contains("status"); }));
+}
+
+TEST_F(KueueTest, CheckIsDeletedAndMadeAgain_WorkloadIsDecided) {
+  why_not = "another replica leads";
+  begin();
+  reserveQuota("job", 2);
+  pass(seconds(5));
+  const json::object check = *api.find(checkPath("devices"));
+  api.remove(checkPath("devices"));
+  pass(seconds(5));
+  why_not.clear();
+  pass(seconds(5));
+  EXPECT_EQ(state("job"), "Pending");
+  api.set(checkPath("devices"), {{"spec", check.at("spec")}});
+  ASSERT_TRUE(becomes("job", "Ready"));
+}
+
 TEST_F(KueueTest, ReadyAndNotAdmitted_DevicesStayReserved) {
   begin();
   reserveQuota("job", 2);

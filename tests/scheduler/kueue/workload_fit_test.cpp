@@ -154,6 +154,90 @@ TEST(WorkloadFit, GroupOfTemplate_IsKept) {
   EXPECT_EQ(store.bound("o"), 2u);
 }
 
+TEST(WorkloadFit, NumberWithoutGangAndJob_GangIsNamed) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const kube::KueueWorkload set = workloadOf("set", 3, {{kGangLeastKey, "2"}});
+  const FitDecision decision = fit.decide(set, 0, kUntil);
+  ASSERT_EQ(decision.state, FitState::kReady) << decision.message;
+  ASSERT_EQ(decision.gangs.size(), 1u);
+  EXPECT_EQ(decision.gangs[0].least, 0) << "the template states it";
+  kube::KueueWorkload job = workloadOf("job", 1, {{kGangLeastKey, "1"}});
+  job.job = "train";
+  EXPECT_TRUE(fit.decide(job, 0, kUntil).gangs.empty()) << "the Job is the gang";
+}
+
+TEST(WorkloadFit, ZeroDevicesRequested_ReadyWithoutReservation) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  kube::KueueWorkload job = workloadOf("job", 3);
+  job.pod_sets[0].pod.containers[0].limits = {{"nvidia.com/gpu", "0"}};
+  EXPECT_EQ(fit.decide(job, 0, kUntil).state, FitState::kReady);
+}
+
+// Kueue passes no metadata of pods that exist already.
+TEST(WorkloadFit, WorkloadOfPods_ReadyWithoutReservationAndGang) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  kube::KueueWorkload pods = workloadOf("pods", 4);
+  pods.of_pods = true;
+  const FitDecision decision = fit.decide(pods, 0, kUntil);
+  EXPECT_EQ(decision.state, FitState::kReady);
+  EXPECT_EQ(decision.message, "devices are free for 4 pods");
+  EXPECT_TRUE(decision.gangs.empty());
+  EXPECT_FALSE(life.gated_pods.workloadReservations().holds("pods"));
+  pods.pod_sets[0].count = 5;
+  EXPECT_EQ(fit.decide(pods, 0, kUntil).state, FitState::kRetry);
+}
+
+TEST(WorkloadFit, TemplatesTooLarge_Rejected) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const kube::KueueWorkload job = workloadOf("job", 1'000, {{"a", std::string(100'000, 'a')}});
+  const FitDecision decision = fit.decide(job, 0, kUntil);
+  EXPECT_EQ(decision.state, FitState::kRejected);
+  EXPECT_EQ(decision.message, "annotations and labels of all its pods have more than 64 MiB");
+}
+
+TEST(WorkloadFit, ReservationExpired_NotMadeAgain) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const kube::KueueWorkload job = workloadOf("job", 4);
+  const FitDecision decision = fit.decide(job, 0, kUntil);
+  ASSERT_EQ(decision.state, FitState::kReady);
+  life.cache.expire(kUntil);
+  comeAll({gatedPod("o1")}, &life);
+  life.run();
+  comeAll(podsOf(job, decision), &life);
+  life.run();
+  EXPECT_EQ(store.bound("job"), 0u);
+  comeAll({gatedPod("o2"), gatedPod("o3")}, &life);
+  life.run();
+  EXPECT_EQ(store.bound("o"), 3u);
+}
+
+TEST(WorkloadFit, JustAdmitted_RenewedUnlessPodsArrive) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const kube::KueueWorkload job = workloadOf("job", 3);
+  const FitDecision decision = fit.decide(job, 0, kUntil);
+  const engine::Instant later{kUntil.ms + 100'000};
+  fit.restore(job, later);
+  life.cache.expire(kUntil);
+  EXPECT_TRUE(life.gated_pods.workloadReservations().holds("job"));
+  comeAll({podsOf(job, decision)[0]}, &life);
+  fit.restore(job, later);
+  comeAll({gatedPod("o1"), gatedPod("o2")}, &life);
+  life.run();
+  EXPECT_EQ(store.bound("o"), 1u) << "the gang arrives, and its devices stay reserved";
+}
+
 // A JobSet may start one pod set after the other.
 TEST(WorkloadFit, SeveralPodSets_EachStartsAlone) {
   Store store = fourDevices();

@@ -115,6 +115,25 @@ TEST(GatedPodQueue, ForeignGate_IsAwaited) {
   EXPECT_EQ(store.bound("p"), 1u);
 }
 
+// Kueue adds annotations to pods that exist.
+TEST(GatedPodQueue, PodChangesItsGangAndIsDeleted_OthersGoOn) {
+  Store store = twoNodes();
+  store.add(memberOf("first", 2, "g0"));
+  store.add(memberOf("first", 2, "g1"));
+  Life life(store);
+  store.add(memberOf("second", 1, "g0"));
+  life.hear("g0");
+  store.pods.at("g1").meta.annotations.clear();
+  life.hear("g1");
+  life.forget("g0");
+  store.add(gatedPod("p"));
+  life.hear("p");
+  life.run();
+  EXPECT_TRUE(life.gated_pods.pods().gangs().empty());
+  EXPECT_EQ(store.bound("p"), 1u);
+  EXPECT_EQ(store.bound("g1"), 1u);
+}
+
 TEST(GatedPodQueue, Restart_QueueUseIsKnownAgain) {
   Store store = twoNodes();
   store.queues = {queueOf("small", {}, 2000)};

@@ -46,9 +46,13 @@ struct KueueWorkload {
   Meta meta;
   std::string job;            // name of the batch/v1 Job that owns it; empty: another owner
   std::int64_t priority = 0;  // of its pods; 0 if the workload's priority is not theirs
-  bool active = true;         // false: it is not admitted
+  // Its pods exist already, and its templates lack their metadata: it is of pods, or of objects
+  // that Kueue handles by their pods.
+  bool of_pods = false;
+  bool active = true;  // false: it is not admitted
   bool quota_reserved = false;
   bool admitted = false;
+  bool evicted = false;  // Kueue is taking its quota back
   bool finished = false;
   std::vector<KueuePodSet> pod_sets;
   std::vector<KueueCheckState> checks;

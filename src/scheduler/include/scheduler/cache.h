@@ -124,8 +124,9 @@ class SchedulerCache {
   // Restores an earlier leader's reservation for the pod. kNoRoom: it does not fit there any more.
   Result<void> restoreReservation(const kube::Pod& pod, const Reservation& was,
                                   engine::Instant expires);
-  // Releases the pod's reservation unless it is being bound. Its nomination stays.
-  void unreserve(const std::string& uid);
+  // Releases the pod's reservation unless it is being bound. Its nomination stays. `forget`: the
+  // API server never reports a pod with this UID, so nothing else is kept of it.
+  void unreserve(const std::string& uid, bool forget = false);
   // Ends reservations and nominations that expire at `now` or before. Returns how many allocations
   // this released.
   std::size_t expire(engine::Instant now);
