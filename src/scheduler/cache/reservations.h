@@ -34,7 +34,7 @@ class Reservations {
                                         engine::Instant expires);
   Result<void> restoreReservation(const kube::Pod& pod, const Reservation& was,
                                   engine::Instant expires);
-  void unreserve(const std::string& uid, bool forget);
+  void unreserve(const std::string& uid, bool forget = false);
   std::size_t expire(engine::Instant now);
 
   Result<void> nominate(const kube::Pod& pod, const engine::Placement& placement,

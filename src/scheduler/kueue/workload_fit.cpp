@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kJobLabel = "batch.kubernetes.io/job-name";
 // Kueue queues the workload again after that; it doubles with each retry. Each retry gives the
 // quota back, and quick ones would starve the queue.
-constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 80;
-constexpr std::int64_t kMaxDoublings = 3;
+constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 30;
+constexpr std::int64_t kMaxDoublings = 2;
 // podSetUpdates of a check. Source: kueue.x-k8s.io/v1beta2.
 constexpr std::size_t kMaxUpdates = 8;
 // Each expected pod is a copy of its template.

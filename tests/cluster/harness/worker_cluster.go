@@ -75,10 +75,19 @@ func (env *Env) ConnectMultiKueue(name string, worker *Env) error {
 	if err != nil {
 		return err
 	}
+	// Of an earlier check that was ended.
+	if err := env.DisconnectMultiKueue(name); err != nil {
+		return err
+	}
 	secret := &core.Secret{ObjectMeta: meta.ObjectMeta{Name: name}, Data: map[string][]byte{"kubeconfig": text}}
 	if _, err := env.Client.CoreV1().Secrets("kube-system").Create(env.Ctx, secret, meta.CreateOptions{}); err != nil {
 		return err
 	}
 	return env.CreateKueue("", "multikueueclusters", "MultiKueueCluster", name, map[string]any{
 		"clusterSource": map[string]any{"kubeConfig": map[string]any{"location": name, "locationType": "Secret"}}})
+}
+
+// DisconnectMultiKueue removes the access to the worker.
+func (env *Env) DisconnectMultiKueue(name string) error {
+	return ignoreNotFound(env.Client.CoreV1().Secrets("kube-system").Delete(env.Ctx, name, meta.DeleteOptions{}))
 }

@@ -43,6 +43,7 @@ func (m *multiKueue) add(name string) error {
 		return err
 	}
 	m.workers[name] = worker
+	m.ends = append(m.ends, func() error { return m.manager.DisconnectMultiKueue(name) })
 	return m.manager.ConnectMultiKueue(name, worker)
 }
 

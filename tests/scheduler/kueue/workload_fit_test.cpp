@@ -83,7 +83,7 @@ TEST(WorkloadFit, TooFewDevices_RetriesLaterAndLater) {
     EXPECT_TRUE(decision.message.starts_with("3 pods do not fit together: ")) << decision.message;
     pauses.push_back(decision.retry_s);
   }
-  EXPECT_EQ(pauses, (std::vector<std::int64_t>{10, 20, 40, 80, 80, 80}));
+  EXPECT_EQ(pauses, (std::vector<std::int64_t>{10, 20, 30, 30, 30, 30}));
   comeAll({gatedPod("o3"), gatedPod("o4")}, &life);
   life.run();
   EXPECT_EQ(store.bound("o"), 4u) << "nothing is reserved for a workload that does not fit";
