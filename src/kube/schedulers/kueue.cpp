@@ -72,6 +72,7 @@ Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
   Members members(object, "");
   KueueWorkload workload;
   readMeta(members, &workload.meta);
+  workload.of_manager = workload.meta.labels.contains("kueue.x-k8s.io/multikueue-origin");
   members.in("metadata", [&](Members& meta) {
     meta.each("ownerReferences", [&](Members& one) {
       std::string kind, version, name;

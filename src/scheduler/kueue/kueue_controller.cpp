@@ -25,7 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
 // Devices are reserved for that time, and decided upon again before it ends.
 constexpr std::int64_t kReservedMs = 120'000, kRenewMs = 100'000;
-// Between two decisions while pods are evicted for a workload, and after a conflict.
+// From a conflict to the next decision; the unit of FitDecision::retry_s.
 constexpr std::int64_t kSoonMs = 1'000;
 // A write that the watch does not report counts as lost after that time.
 constexpr std::int64_t kEchoMs = 10'000;
@@ -207,7 +207,8 @@ void KueueController::decide(const std::string& uid) {
   FitDecision decision =
       fit_.decide(one.workload, states.front()->retries, {one.reserved.ms + kReservedMs});
   one.again = {};
-  if (decision.state == FitState::kPending) one.again = {one.reserved.ms + kSoonMs};
+  if (decision.state == FitState::kPending)
+    one.again = {one.reserved.ms + decision.retry_s * kSoonMs};
   if (decision.state == FitState::kReady) one.again = {one.reserved.ms + kRenewMs};
   const bool known = std::all_of(states.begin(), states.end(), [&](const auto* state) {
     return state->state == nameOf(decision.state) && state->message == decision.message;

@@ -15,6 +15,7 @@ constexpr const char* kJobLabel = "batch.kubernetes.io/job-name";
 // Kueue queues the workload again after that; it doubles with each retry. Each retry gives the
 // quota back, and quick ones would starve the queue.
 constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 30;
+constexpr std::int64_t kRemoteS = 5;
 constexpr std::int64_t kMaxDoublings = 2;
 // podSetUpdates of a check. Source: kueue.x-k8s.io/v1beta2.
 constexpr std::size_t kMaxUpdates = 8;
@@ -149,13 +150,15 @@ FitDecision WorkloadFit::refusal(const kube::KueueWorkload& workload, const Expe
     for (const ExpectedGang& gang : expected.gangs)
       pods.pods.insert(pods.pods.end(), gang.pods.begin(), gang.pods.end());
     if (const std::optional<std::string> evicting = parts_.preemption->want(pods))
-      return {FitState::kPending, *evicting, 0, {}};
+      return {FitState::kPending, *evicting, 1, {}};
   }
   const kube::Pod& first = expected.gangs.front().pods.front();
   if (const auto request = parts_.cache.pods().requestFor(first);
       expected.pods == 1 && request && *request)
     if (const Result<std::string> text = summary(parts_.cache, **request, {})) why = *text;
   if (expected.pods > 1) why = countOf(expected.pods) + " do not fit together: " + why;
+  // There is no job here that gives the quota back, and other workers may be quicker.
+  if (workload.of_manager) return {FitState::kPending, why, kRemoteS, {}};
   const std::int64_t pause = kFirstRetryS << std::clamp<std::int64_t>(retries, 0, kMaxDoublings);
   return {FitState::kRetry, why, std::min(pause, kLongestRetryS), {}};
 }

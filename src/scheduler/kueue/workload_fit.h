@@ -37,7 +37,8 @@ struct PodSetGang {
 struct FitDecision {
   FitState state = FitState::kPending;
   std::string message;
-  std::int64_t retry_s = 0;  // kRetry: seconds until Kueue asks again
+  std::int64_t retry_s =
+      0;  // seconds until Kueue asks again (kRetry), or to decide again (kPending)
   std::vector<PodSetGang> gangs;
 };
 

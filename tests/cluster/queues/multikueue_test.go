@@ -87,7 +87,7 @@ func (m *multiKueue) runsIn(name, job string, pods int) error {
 	return nil
 }
 
-// waitRefused waits until the check of a job's workload in that worker is Retry, for that reason.
+// waitRefused waits until the check of a job's workload in that worker is pending, for that reason.
 func (m *multiKueue) waitRefused(worker *harness.Env, job, words string) error {
 	return worker.WaitFor(job+" does not fit: "+words, func() error {
 		workload, err := m.manager.KueueWorkloadOf(job)
@@ -99,7 +99,7 @@ func (m *multiKueue) waitRefused(worker *harness.Env, job, words string) error {
 			return fmt.Errorf("%w; in the manager: %+v", err, workload.Status)
 		}
 		for _, one := range remote.Status.AdmissionChecks {
-			if one.State == "Retry" && strings.Contains(one.Message, words) {
+			if one.State == "Pending" && strings.Contains(one.Message, words) {
 				return nil
 			}
 		}

@@ -89,6 +89,18 @@ TEST(WorkloadFit, TooFewDevices_RetriesLaterAndLater) {
   EXPECT_EQ(store.bound("o"), 4u) << "nothing is reserved for a workload that does not fit";
 }
 
+TEST(WorkloadFit, OfManagerAndTooFewDevices_StaysPending) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  kube::KueueWorkload job = workloadOf("job", 5);
+  job.of_manager = true;
+  const FitDecision decision = fit.decide(job, 0, kUntil);
+  EXPECT_EQ(decision.state, FitState::kPending);
+  EXPECT_EQ(decision.retry_s, 5);
+  EXPECT_TRUE(decision.message.starts_with("5 pods do not fit together: ")) << decision.message;
+}
+
 TEST(WorkloadFit, OnePodTooMany_MessageNamesNodes) {
   Store store = fourDevices();
   Life life(store);

@@ -49,7 +49,8 @@ struct KueueWorkload {
   // Its pods exist already, and its templates lack their metadata: it is of pods, or of objects
   // that Kueue handles by their pods.
   bool of_pods = false;
-  bool active = true;  // false: it is not admitted
+  bool of_manager = false;  // copied here by MultiKueue, from a manager cluster
+  bool active = true;       // false: it is not admitted
   bool quota_reserved = false;
   bool admitted = false;
   bool evicted = false;  // Kueue is taking its quota back
