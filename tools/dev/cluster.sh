@@ -142,6 +142,7 @@ build_oauth2_proxy() {
 # Kueue, with its kinds and the registrations of its webhooks in kueue-manifests beside it. Prints its path, or nothing.
 build_kueue() {
   local dir out=build/third_party/kueue-manifests
+  [[ -d $DIVVY_CACHE/go/kueue ]] || say "Kueue is built once per machine: 10 to 30 minutes"
   if go_programs kueue build/third_party tests/third_party/kueue 0 "" sigs.k8s.io/kueue/cmd/kueue &&
     dir=$(cd tests/third_party/kueue && "$(find_go)" list -m -f '{{.Dir}}' sigs.k8s.io/kueue); then
     rm -rf $out && mkdir -p $out
@@ -292,7 +293,8 @@ cluster() {
         # CI leaves this check out.
         if [[ " ${rest[*]} " != *" --except "* ]]; then
           proxy=$(build_oauth2_proxy)
-          kueue=$(build_kueue)
+          # It takes half an hour the first time.
+          [[ " ${rest[*]} " == *" --only "* && "${rest[*]}" != *kueue* ]] || kueue=$(build_kueue)
           rest+=(${proxy:+--oauth2-proxy "$proxy"} ${kueue:+--kueue "$kueue"})
         fi
       fi

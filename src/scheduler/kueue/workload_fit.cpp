@@ -1,7 +1,6 @@
 #include "kueue/workload_fit.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "codec/pod_request.h"
@@ -15,8 +14,9 @@ constexpr const char* kJobLabel = "batch.kubernetes.io/job-name";
 // Kueue queues the workload again after that; it doubles with each retry. Each retry gives the
 // quota back, and quick ones would starve the queue.
 constexpr std::int64_t kFirstRetryS = 10, kLongestRetryS = 30;
-constexpr std::int64_t kRemoteS = 5;
 constexpr std::int64_t kMaxDoublings = 2;
+// Between two decisions on a workload that MultiKueue has copied here.
+constexpr std::int64_t kRemoteS = 5;
 // podSetUpdates of a check. Source: kueue.x-k8s.io/v1beta2.
 constexpr std::size_t kMaxUpdates = 8;
 // Each expected pod is a copy of its template.

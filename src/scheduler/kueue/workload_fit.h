@@ -37,8 +37,8 @@ struct PodSetGang {
 struct FitDecision {
   FitState state = FitState::kPending;
   std::string message;
-  std::int64_t retry_s =
-      0;  // seconds until Kueue asks again (kRetry), or to decide again (kPending)
+  // Seconds until Kueue asks again (kRetry), or until the next decision (kPending).
+  std::int64_t retry_s = 0;
   std::vector<PodSetGang> gangs;
 };
 
