@@ -74,9 +74,10 @@ function(divvy_fuzz_target name)
     ${name}_replay
     SOURCES
       ${ARG_SOURCES}
-      ${CMAKE_SOURCE_DIR}/tests/corpus_replay_test.cpp
+      ${CMAKE_SOURCE_DIR}/tests/corpus_folder.cpp
       ${name}.cpp
     DEPS
+      corpus_replay
       ${ARG_DEPS}
   )
   target_include_directories(

@@ -8,10 +8,11 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern const char* const kCorpusFolder;
 
 TEST(CorpusReplay, EachSeed_DoesNotCrash) {
   std::size_t seeds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(DIVVY_CORPUS)) {
+  for (const auto& entry : std::filesystem::directory_iterator(kCorpusFolder)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
     SCOPED_TRACE(entry.path());

@@ -45,9 +45,9 @@ def lines_read(build, files):
 
 
 def module_of(output):
-    """src/scheduler, tests/cli, bench: where the source of an object is."""
+    """src/scheduler, tests/cli, tests, bench: where the source of an object is."""
     parts = pathlib.PurePath(output).parts
-    return "/".join(parts[:2]) if parts[0] in ("src", "tests") else parts[0]
+    return "/".join(parts[:2]) if parts[0] in ("src", "tests") and parts[1] != "CMakeFiles" else parts[0]
 
 
 def members_of(build, output):
