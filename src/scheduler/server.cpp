@@ -134,7 +134,11 @@ class Service {
                   [this](const std::string& node) { return agents_.on(node); }, &stopped_}),
         metrics_{CapacityEndpoint(
             loop.get_executor(), cache_, preemption_.running_pods(),
-            {options.name, options.identity, [this] { return whyNot(); }, &stopped_})},
+            {options.name, options.identity, [this] { return whyNot(); }, &stopped_,
+             [this](const std::vector<kube::KueueWorkload>& workloads,
+                    const std::function<bool()>& over) {
+               return queues_.kueue->wouldFit(workloads, over);
+             }})},
         extender_calls_({cache_, queues_.gate, preemption_, requeuer_, binder_, *lease_, informers_,
                          counts_, options, [this] { return whyNot(); }}) {}
 

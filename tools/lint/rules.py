@@ -45,8 +45,9 @@ ALLOWED = {
     "arbiter": {"ledger", "base"},
     "agent": {"snapshot", "arbiter", "driver", "engine", "helper", "http", "kube", "kubelet", "ledger", "log", "metrics", "share_options", "yaml", "json", "asio", "base"},
     "doctor": {"agent", "kubelet", "ledger", "json", "base"},
+    "hub": {"kube", "http", "log", "metrics", "json", "asio", "base"},
     "console": {"agent", "history", "http", "kube", "metrics", "scheduler", "engine", "sizing", "json", "asio", "base"},
-    "cli": {"agent", "console", "daemon_options", "doctor", "scheduler", "kube", "metrics", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
+    "cli": {"agent", "console", "daemon_options", "doctor", "hub", "scheduler", "kube", "metrics", "vendors", "driver", "ledger", "simulator", "snapshot", "engine", "simgpu", "sizing", "share_options", "public_names", "yaml", "json", "asio", "base"},
     "main": {"cli", "agent", "base"},
 }
 # The part of a folder that others may see although the folder as a whole is off limits:
@@ -77,6 +78,7 @@ SUBFOLDERS = {
         "telemetry": {"enforcement", "events", "os", "tenant"},
     },
     "arbiter": {"policy": set()},
+    "hub": {"workers": set(), "dispatch": {"workers"}},
     "cli": {
         "process": set(),
         "options": set(),
@@ -164,7 +166,7 @@ SUBFOLDERS = {
         "extender": {"preemption", "queue", "runtime", "telemetry"},
         "kueue": {"codec", "preemption", "queue", "runtime", "telemetry"},
         "explain": {"annotations", "cache", "preemption", "queue", "quota"},
-        "capacity": {"preemption", "runtime"},
+        "capacity": {"kueue", "preemption", "runtime"},
         "controllers": {"annotations", "codec", "events", "runtime", "telemetry"},
     },
     "simgpu": {

@@ -7,6 +7,9 @@
 namespace divvy::kube {
 namespace {
 
+// Field manager of Kueue's scheduler. Source: Kueue's pkg/constants.
+constexpr const char* kKueueAdmission = "kueue-admission";
+
 // The status of a condition: "True", "False" or "Unknown"; empty: there is none.
 std::string conditionOf(Members& status, std::string_view wanted) {
   std::string found;
@@ -43,6 +46,8 @@ void readStatus(Members& status, KueueWorkload* workload) {
   workload->admitted = conditionOf(status, "Admitted") == "True";
   workload->evicted = conditionOf(status, "Evicted") == "True";
   workload->finished = conditionOf(status, "Finished") == "True";
+  status.text("clusterName", &workload->cluster);
+  status.list("nominatedClusterNames", &workload->nominated);
   status.in("admission", [&](Members& admission) { readAdmission(admission, workload); });
   status.each("admissionChecks", [&](Members& one) {
     KueueCheckState& state = workload->checks.emplace_back();
@@ -62,10 +67,24 @@ Result<KueueCheck> kueueCheckOf(const json::value& object) {
   members.in("spec", [&](Members& spec) {
     spec.text("controllerName", &check.controller);
     check.parameters = spec.find("parameters") != nullptr;
+    spec.in("parameters", [&](Members& parameters) {
+      std::string kind;
+      parameters.text("kind", &kind);
+      if (kind == "MultiKueueConfig") parameters.text("name", &check.config);
+    });
   });
   members.in("status", [&](Members& status) { check.active = conditionOf(status, "Active"); });
   if (!members.ok()) return members.error();
   return check;
+}
+
+Result<MultiKueueConfig> multiKueueConfigOf(const json::value& object) {
+  Members members(object, "");
+  MultiKueueConfig config;
+  readMeta(members, &config.meta);
+  members.in("spec", [&](Members& spec) { spec.list("clusters", &config.clusters); });
+  if (!members.ok()) return members.error();
+  return config;
 }
 
 Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
@@ -74,6 +93,12 @@ Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
   readMeta(members, &workload.meta);
   workload.of_manager = workload.meta.labels.contains("kueue.x-k8s.io/multikueue-origin");
   members.in("metadata", [&](Members& meta) {
+    meta.each("managedFields", [&](Members& one) {
+      std::string manager, operation;
+      one.text("manager", &manager);
+      one.text("operation", &operation);
+      if (manager == kKueueAdmission && operation == "Apply") workload.applied = true;
+    });
     meta.each("ownerReferences", [&](Members& one) {
       std::string kind, version, name;
       one.text("kind", &kind);

@@ -97,6 +97,12 @@ void SchedulerCache::unreserve(const std::string& uid, bool forget) {
   parts_->reservations.unreserve(uid, forget);
 }
 
+void SchedulerCache::tryOut(const std::function<void()>& attempt) {
+  const bool opened = parts_->state.unschedulable.opened();
+  attempt();
+  parts_->state.unschedulable.restoreOpened(opened);
+}
+
 std::size_t SchedulerCache::expire(engine::Instant now) {
   return parts_->reservations.expire(now);
 }

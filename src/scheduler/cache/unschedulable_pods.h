@@ -27,6 +27,9 @@ class UnschedulablePods {
   const engine::Request* unschedulableRequest(const std::string& uid) const;
   // Records that capacity may have become free.
   void open() { open_ = true; }
+  bool opened() const { return open_; }
+  // Takes the records since then back: `opened` is of opened() before them.
+  void restoreOpened(bool opened) { open_ = opened; }
 
   // As PodQueries::mayRequeue.
   bool mayRequeue(engine::Instant now) const;

@@ -30,10 +30,13 @@ constexpr auto kBetweenTurns = std::chrono::milliseconds(50);
 constexpr unsigned kPauseOfTurn = 20, kPauseOfQuestion = 10;
 constexpr auto kBetweenRounds = std::chrono::seconds(2);
 constexpr std::size_t kNodesAtOnce = 16;
-constexpr std::uint64_t kMaxPod = 256 << 10;
+constexpr std::uint64_t kMaxQuestion = 1 << 20;
+constexpr std::size_t kMaxWorkloads = 128;
 constexpr unsigned kMaxQuestions = 4;
 constexpr std::int64_t kQuestionEveryMs = 100;
 constexpr auto kPatience = std::chrono::milliseconds(500);
+// The loop's time for a list of workloads, apart from the last one that is tried.
+constexpr auto kLongestList = std::chrono::milliseconds(20);
 constexpr auto kLongestQuestion = std::chrono::milliseconds(100);  // in sum of its steps
 constexpr std::int64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
 
@@ -110,10 +113,10 @@ asio::awaitable<void> CapacityEndpoint::run() {
 }
 
 std::vector<http::Route> CapacityEndpoint::routes() {
-  return {
-      {"GET", "/capacity", 0,
-       [this](http::Query) -> asio::awaitable<http::Answer> { co_return reportAnswer(); }},
-      {"POST", "/fit", kMaxPod, [this](http::Query query) { return fitAnswer(std::move(query)); }}};
+  return {{"GET", "/capacity", 0,
+           [this](http::Query) -> asio::awaitable<http::Answer> { co_return reportAnswer(); }},
+          {"POST", "/fit", kMaxQuestion,
+           [this](http::Query query) { return fitAnswer(std::move(query)); }}};
 }
 
 http::Answer CapacityEndpoint::reportAnswer() const {
@@ -128,10 +131,7 @@ http::Answer CapacityEndpoint::reportAnswer() const {
   return answer;
 }
 
-Result<RecentShape> CapacityEndpoint::shapeOf(const std::string& body) const {
-  boost::system::error_code fault;
-  const bj::value object = bj::parse(body, fault);
-  if (fault) return Error{ErrorCode::kUsage, "the body is no JSON; accepted: a Pod"};
+Result<RecentShape> CapacityEndpoint::shapeOf(const bj::value& object) const {
   Result<kube::Pod> pod = kube::podOf(object);
   if (!pod) return pod.error();
   completeRequests(pod->init);
@@ -147,6 +147,11 @@ Result<RecentShape> CapacityEndpoint::shapeOf(const std::string& body) const {
   return shape;
 }
 
+void CapacityEndpoint::pauseAfter(SteadyClock::duration spent) {
+  const auto pause = std::chrono::ceil<std::chrono::milliseconds>(kPauseOfQuestion * spent);
+  next_question_.ms = std::max(next_question_.ms, now().ms + pause.count());
+}
+
 asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
   if (const std::string why = options_.why_not(); !why.empty())
     co_return http::plainText(http_status::kServiceUnavailable, why);
@@ -155,7 +160,49 @@ asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
     co_return http::plainText(http_status::kTooManyRequests,
                               "other questions are in progress: retry");
   next_question_ = {begun.ms + kQuestionEveryMs};
-  const Result<RecentShape> shape = shapeOf(query.body);
+  boost::system::error_code fault;
+  bj::value object = bj::parse(query.body, fault);
+  if (fault)
+    co_return http::plainText(http_status::kBadRequest,
+                              "the body is no JSON; accepted: a Pod, or a List of Workloads");
+  const bj::value* kind = object.is_object() ? object.get_object().if_contains("kind") : nullptr;
+  if (kind != nullptr && *kind == "List") co_return workloadsAnswer(object);
+  co_return co_await podAnswer(std::move(object));
+}
+
+http::Answer CapacityEndpoint::workloadsAnswer(const bj::value& list) {
+  const auto refused = [](const std::string& why) {
+    return http::plainText(http_status::kBadRequest, why);
+  };
+  const bj::value* items = list.get_object().if_contains("items");
+  if (items == nullptr || !items->is_array() || items->get_array().size() > kMaxWorkloads)
+    return refused("items: accepted is a list of at most " + std::to_string(kMaxWorkloads) +
+                   " Workloads");
+  std::vector<kube::KueueWorkload> workloads;
+  for (const bj::value& item : items->get_array()) {
+    Result<kube::KueueWorkload> workload = kube::kueueWorkloadOf(item);
+    if (!workload)
+      return refused("items[" + std::to_string(workloads.size()) +
+                     "]: " + workload.error().message());
+    for (kube::KueuePodSet& set : workload->pod_sets) {
+      completeRequests(set.pod.init);
+      completeRequests(set.pod.containers);
+    }
+    workloads.push_back(std::move(*workload));
+  }
+  const auto begun = SteadyClock::now();
+  const std::vector<FitAnswer> answers =
+      options_.would_fit(workloads, [&] { return SteadyClock::now() - begun > kLongestList; });
+  pauseAfter(SteadyClock::now() - begun);
+  bj::array rows;
+  for (const FitAnswer& one : answers)
+    rows.push_back(bj::object{{"fits", one.fits ? bj::value(*one.fits) : bj::value(nullptr)},
+                              {"why", one.why.empty() ? bj::value(nullptr) : bj::value(one.why)}});
+  return {http_status::kOk, bj::serialize(bj::object{{"items", std::move(rows)}})};
+}
+
+asio::awaitable<http::Answer> CapacityEndpoint::podAnswer(bj::value object) {
+  const Result<RecentShape> shape = shapeOf(object);
   if (!shape) co_return http::plainText(http_status::kBadRequest, shape.error().message());
   ++questions_;
   // The present count, and that after evictions.
@@ -172,12 +219,11 @@ asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
     }
   }
   --questions_;
-  const auto pause = std::chrono::ceil<std::chrono::milliseconds>(kPauseOfQuestion * spent);
-  next_question_.ms = std::max(next_question_.ms, now().ms + pause.count());
-  bj::object object{{"fit", fitOf(counts[0])}, {"fit_after_eviction", fitOf(counts[1])}};
+  pauseAfter(spent);
+  bj::object answer{{"fit", fitOf(counts[0])}, {"fit_after_eviction", fitOf(counts[1])}};
   const std::optional<engine::ReplicaCount>& found = counts[0].found;
-  object["nodes_that_fit"] = found ? bj::value(found->nodes_that_fit) : bj::value(nullptr);
-  co_return http::Answer{http_status::kOk, bj::serialize(object)};
+  answer["nodes_that_fit"] = found ? bj::value(found->nodes_that_fit) : bj::value(nullptr);
+  co_return http::Answer{http_status::kOk, bj::serialize(answer)};
 }
 
 }  // namespace divvy::scheduler

@@ -43,6 +43,11 @@ class KueueController {
   void start(const kube::Informer& pods);
   // Reserves again, as far as it fits, what the term before had reserved.
   void takeOver();
+  // As WorkloadFit::wouldFit.
+  std::vector<FitAnswer> wouldFit(const std::vector<kube::KueueWorkload>& workloads,
+                                  const std::function<bool()>& over) const {
+    return fit_.wouldFit(workloads, over);
+  }
 
  private:
   // A workload that has quota and is not admitted yet, or was admitted just now.

@@ -141,6 +141,41 @@ FitDecision WorkloadFit::decide(const kube::KueueWorkload& workload, std::int64_
           expected->annotations};
 }
 
+std::vector<FitAnswer> WorkloadFit::wouldFit(const std::vector<kube::KueueWorkload>& workloads,
+                                             const std::function<bool()>& over) const {
+  std::vector<FitAnswer> answers(workloads.size(), {std::nullopt, "not tried: too many at once"});
+  std::vector<std::vector<ExpectedGang>> gangs;
+  std::vector<std::size_t> places;  // in `answers`, of `gangs`
+  std::size_t pods = 0, bytes = 0;
+  for (std::size_t at = 0; at < workloads.size() && !over(); ++at) {
+    kube::KueueWorkload workload = workloads[at];
+    workload.meta.uid = "question/" + std::to_string(at);
+    Result<Expectation> expected = expectationOf(workload);
+    if (!expected) {
+      answers[at] = {false, expected.error().message()};
+      continue;
+    }
+    const bool is_here = std::all_of(
+        expected->gangs.begin(), expected->gangs.end(), [this](const ExpectedGang& one) {
+          return parts_.reservations.expects(one.gang) || parts_.has_gang(one.gang);
+        });
+    if (is_here) {
+      answers[at] = {true, ""};
+      continue;
+    }
+    pods += expected->pods;
+    bytes += expected->bytes;
+    if (pods > kMaxOfGang || bytes > kMaxTemplateBytes) break;
+    gangs.push_back(std::move(expected->gangs));
+    places.push_back(at);
+  }
+  const std::vector<Result<void>> results = parts_.reservations.tryInTurn(gangs, over);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    answers[places[i]] =
+        results[i] ? FitAnswer{true, ""} : FitAnswer{false, results[i].error().message()};
+  return answers;
+}
+
 FitDecision WorkloadFit::refusal(const kube::KueueWorkload& workload, const Expectation& expected,
                                  const Error& error, std::int64_t retries) {
   if (error.code() == ErrorCode::kUsage) return rejected(error.message());

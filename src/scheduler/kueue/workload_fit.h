@@ -42,6 +42,12 @@ struct FitDecision {
   std::vector<PodSetGang> gangs;
 };
 
+// Whether a workload would fit. None: it was not tried.
+struct FitAnswer {
+  std::optional<bool> fits;
+  std::string why;  // one line; empty: it fits
+};
+
 // Not thread-safe.
 class WorkloadFit {
  public:
@@ -60,6 +66,11 @@ class WorkloadFit {
   // `retries`: earlier decisions of kRetry.
   FitDecision decide(const kube::KueueWorkload& workload, std::int64_t retries,
                      engine::Instant expires);
+  // Returns for each of `workloads` whether it would fit now, beside those before it that do. A
+  // workload with reservations or pods here fits. Changes nothing. Before each one it calls `over`;
+  // true: the rest are not tried. All of them have at most kMaxOfGang pods that request devices.
+  std::vector<FitAnswer> wouldFit(const std::vector<kube::KueueWorkload>& workloads,
+                                  const std::function<bool()>& over) const;
   // Reserves devices until `expires` for an admitted workload whose pods are not there yet, as far
   // as they fit.
   void restore(const kube::KueueWorkload& workload, engine::Instant expires);

@@ -1,6 +1,8 @@
 #include "queue/workload_reservations.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace divvy::scheduler {
@@ -56,6 +58,34 @@ bool WorkloadReservations::holds(const std::string& workload) const {
     if (!all) return false;
   }
   return found;
+}
+
+std::vector<Result<void>> WorkloadReservations::tryInTurn(
+    const std::vector<std::vector<ExpectedGang>>& workloads, const std::function<bool()>& over) {
+  constexpr engine::Instant kNever{std::numeric_limits<std::int64_t>::max()};
+  std::vector<Result<void>> results;
+  cache_.tryOut([&] {
+    Pods others = others_();
+    addPods(&others);
+    Pods tried;
+    for (const std::vector<ExpectedGang>& gangs : workloads) {
+      if (over()) break;
+      std::vector<kube::Pod> pods;
+      for (const ExpectedGang& one : gangs)
+        pods.insert(pods.end(), one.pods.begin(), one.pods.end());
+      const Result<std::vector<Reservation>> reserved =
+          gang_planner_.reserve(pods, others, {}, kNever);
+      results.push_back(reserved ? Result<void>() : reserved.error());
+      for (const ExpectedGang& gang : gangs) {
+        for (const kube::Pod& pod : gang.pods) {
+          tried.push_back(&pod);
+          if (reserved) others.push_back(&pod);
+        }
+      }
+    }
+    for (const kube::Pod* pod : tried) cache_.unreserve(pod->meta.uid, true);
+  });
+  return results;
 }
 
 void WorkloadReservations::addPods(Pods* all) const {

@@ -40,6 +40,39 @@ TEST(KueueWorkload, QuotaReserved_CountsAreThoseWithQuota) {
   EXPECT_EQ(read->checks[0].retries, 3);
 }
 
+TEST(KueueWorkload, OfMultiKueue_HasClusterAndNominations) {
+  json::value object = json::parse(kWorkload);
+  object.at("status").as_object()["nominatedClusterNames"] = json::array{"a", "b"};
+  object.at("metadata").as_object()["managedFields"] = json::array{
+      json::object{{"manager", "kueue"}, {"operation", "Update"}, {"subresource", "status"}}};
+  Result<KueueWorkload> read = kueueWorkloadOf(object);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->nominated, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(read->cluster, "");
+  EXPECT_FALSE(read->applied);
+  object.at("status").as_object()["clusterName"] = "b";
+  object.at_pointer("/metadata/managedFields/0/manager") = "kueue-admission";
+  object.at_pointer("/metadata/managedFields/0/operation") = "Apply";
+  read = kueueWorkloadOf(object);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->cluster, "b");
+  EXPECT_TRUE(read->applied);
+}
+
+TEST(MultiKueueConfig, Read_HasClusters) {
+  const Result<MultiKueueConfig> read = multiKueueConfigOf(
+      json::parse(R"({"metadata": {"name": "all"}, "spec": {"clusters": ["a", "b"]}})"));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->meta.name, "all");
+  EXPECT_EQ(read->clusters, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(multiKueueConfigOf(json::parse(R"({"spec": {"clusters": "a"}})")));
+  const Result<KueueCheck> check = kueueCheckOf(json::parse(
+      R"({"metadata": {"name": "mk"}, "spec": {"controllerName": "kueue.x-k8s.io/multikueue",
+          "parameters": {"kind": "MultiKueueConfig", "name": "all"}}})"));
+  ASSERT_TRUE(check) << check.error().message();
+  EXPECT_EQ(check->config, "all");
+}
+
 TEST(KueueWorkload, OwnedByPods_TemplatesLackMetadata) {
   json::value object = json::parse(kWorkload);
   object.at_pointer("/metadata/ownerReferences/0/kind") = "Pod";

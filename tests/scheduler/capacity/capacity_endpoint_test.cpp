@@ -65,9 +65,18 @@ class CapacityEndpointTest : public ControllerTest {
     return json::parse(answer.body);
   }
 
+  std::vector<kube::KueueWorkload> asked;  // by the last list
+  std::vector<FitAnswer> fits;             // what is answered to it
   RunningPods running;
   CapacityEndpoint endpoint{
-      loop.get_executor(), cache, running, {"divvy", "replica-1", whyNot(), &stopped}};
+      loop.get_executor(),
+      cache,
+      running,
+      {"divvy", "replica-1", whyNot(), &stopped,
+       [this](const std::vector<kube::KueueWorkload>& workloads, const std::function<bool()>&) {
+         asked = workloads;
+         return fits;
+       }}};
 };
 
 TEST_F(CapacityEndpointTest, ShapeOfAPod_IsCountedAndFollowsTheState) {
@@ -180,6 +189,38 @@ TEST_F(CapacityEndpointTest, BadQuestions_RefusedWithReason) {
     EXPECT_EQ(answer.status, 400u) << one.body << answer.body;
     EXPECT_NE(answer.body.find(one.words), std::string::npos) << answer.body;
   }
+}
+
+TEST_F(CapacityEndpointTest, ListOfWorkloads_EachIsAnswered) {
+  const json::object set{{"name", "main"}, {"count", 2}, {"template", podJson(kQuarter)}};
+  const json::object workload{{"metadata", json::object{{"name", "w"}, {"namespace", "lab"}}},
+                              {"spec", json::object{{"podSets", json::array{set}}}}};
+  const json::object list{{"kind", "List"}, {"items", json::array{workload, workload}}};
+  pass(std::chrono::seconds(1));
+  fits = {{true, ""}, {false, "full"}, {std::nullopt, "not tried"}};
+  const http::Answer answer = ask("/fit", json::serialize(list));
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  EXPECT_EQ(answer.body, R"({"items":[{"fits":true,"why":null},{"fits":false,"why":"full"},)"
+                         R"({"fits":null,"why":"not tried"}]})");
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[0].pod_sets.at(0).count, 2);
+}
+
+TEST_F(CapacityEndpointTest, BadLists_RefusedWithReason) {
+  const struct {
+    std::string body, words;
+  } cases[] = {{R"({"kind": "List"})", "at most 128 Workloads"},
+               {R"({"kind": "List", "items": 3})", "at most 128 Workloads"},
+               {json::serialize(json::object{{"kind", "List"}, {"items", json::array(129, 1)}}),
+                "at most 128 Workloads"},
+               {R"({"kind": "List", "items": [{"metadata": 3}]})", "items[0]: "}};
+  for (const auto& one : cases) {
+    pass(std::chrono::seconds(1));
+    const http::Answer answer = ask("/fit", one.body);
+    EXPECT_EQ(answer.status, 400u) << one.body;
+    EXPECT_NE(answer.body.find(one.words), std::string::npos) << answer.body;
+  }
+  EXPECT_TRUE(asked.empty());
 }
 
 TEST_F(CapacityEndpointTest, ManyQuestions_OneEach100Ms) {

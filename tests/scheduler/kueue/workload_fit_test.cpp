@@ -12,6 +12,7 @@ namespace divvy::scheduler {
 namespace {
 
 constexpr engine::Instant kUntil{120'000};
+const auto kNotOver = [] { return false; };
 
 Store fourDevices() {
   Store store;
@@ -314,6 +315,63 @@ TEST(WorkloadFit, NextLeader_ReservesForPodsThatAreNotThere) {
   EXPECT_FALSE(life.gated_pods.workloadReservations().holds("job")) << "its pods are there";
 }
 
+TEST(WorkloadFit, Asked_EachBesideThoseBeforeItThatFit) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const std::vector<FitAnswer> answers =
+      fit.wouldFit({workloadOf("a", 3), workloadOf("b", 2), workloadOf("c", 1)}, kNotOver);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].fits, true);
+  EXPECT_EQ(answers[1].fits, false);
+  EXPECT_FALSE(answers[1].why.empty());
+  EXPECT_EQ(answers[2].fits, true);
+  EXPECT_EQ(fit.decide(workloadOf("d", 4), 0, kUntil).state, FitState::kReady)
+      << "questions hold nothing";
+}
+
+TEST(WorkloadFit, AskedAboutWorkloadThatIsHere_Fits) {
+  Store store = fourDevices();
+  Life life(store);
+  WorkloadFit fit = fitIn(&life);
+  const kube::KueueWorkload job = workloadOf("job", 4);
+  const FitDecision decision = fit.decide(job, 0, kUntil);
+  EXPECT_EQ(fit.wouldFit({job}, kNotOver).at(0).fits, true) << "devices are reserved for it";
+  EXPECT_EQ(fit.wouldFit({workloadOf("other", 1)}, kNotOver).at(0).fits, false);
+  comeAll(podsOf(job, decision), &life);
+  life.run();
+  EXPECT_TRUE(started(store, job));
+}
+
+TEST(WorkloadFit, AskedForTooLong_RestIsNotTried) {
+  Store store = fourDevices();
+  Life life(store);
+  const WorkloadFit fit = fitIn(&life);
+  unsigned calls = 0;
+  // Two are read, and one of these is tried.
+  const auto over = [&calls] { return calls++ == 2 || calls > 4; };
+  const std::vector<FitAnswer> answers =
+      fit.wouldFit({workloadOf("a", 1), workloadOf("b", 1), workloadOf("c", 1)}, over);
+  EXPECT_EQ(answers[0].fits, true);
+  for (const std::size_t at : {1u, 2u}) {
+    EXPECT_EQ(answers[at].fits, std::nullopt);
+    EXPECT_EQ(answers[at].why, "not tried: too many at once");
+  }
+  const kube::KueueWorkload large = workloadOf("large", 4000);
+  EXPECT_EQ(fit.wouldFit({large, large}, kNotOver).at(1).fits, std::nullopt);
+}
+
+TEST(WorkloadFit, AskedAboutWhatCanNeverBeRight_NamesTheReason) {
+  Store store = fourDevices();
+  Life life(store);
+  const WorkloadFit fit = fitIn(&life);
+  const std::vector<FitAnswer> answers =
+      fit.wouldFit({workloadOf("job", 5000), workloadOf("other", 1)}, kNotOver);
+  EXPECT_EQ(answers[0].fits, false);
+  EXPECT_NE(answers[0].why.find("accepted"), std::string::npos) << answers[0].why;
+  EXPECT_EQ(answers[1].fits, true);
+}
+
 // Random nodes, workloads and other pods, in any order; the next leader may follow at any time.
 TEST(WorkloadFit, Ready_StartsWholeWhateverElseComes) {
   std::size_t ready = 0, refused = 0;
@@ -343,7 +401,10 @@ TEST(WorkloadFit, Ready_StartsWholeWhateverElseComes) {
       } else {
         const kube::KueueWorkload job =
             workloadOf(name, static_cast<std::int64_t>(1 + rng.below(4)));
-        const FitDecision decision = fitIn(life.get()).decide(job, 0, kUntil);
+        WorkloadFit fit = fitIn(life.get());
+        const std::vector<FitAnswer> asked = fit.wouldFit({job}, kNotOver);
+        const FitDecision decision = fit.decide(job, 0, kUntil);
+        EXPECT_EQ(asked.at(0).fits, decision.state == FitState::kReady);
         (decision.state == FitState::kReady ? ready : refused) += 1;
         if (decision.state == FitState::kReady) admitted.emplace_back(job, decision);
       }

@@ -17,12 +17,17 @@ namespace divvy::kube {
 inline constexpr const char* kKueueVersion = "kueue.x-k8s.io/v1beta2";
 inline constexpr const char* kKueueChecksPath = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks";
 inline constexpr const char* kKueueWorkloadsPath = "/apis/kueue.x-k8s.io/v1beta2/workloads";
+inline constexpr const char* kMultiKueueConfigsPath =
+    "/apis/kueue.x-k8s.io/v1beta2/multikueueconfigs";
+// Value of spec.controllerName of AdmissionChecks that MultiKueue evaluates.
+inline constexpr const char* kMultiKueueController = "kueue.x-k8s.io/multikueue";
 
 // The kind AdmissionCheck: a condition that a controller adds to the admission of workloads.
 struct KueueCheck {
   Meta meta;
   std::string controller;   // name of the controller that evaluates it
   bool parameters = false;  // whether it refers to parameters
+  std::string config;       // name of the MultiKueueConfig that it refers to; empty: none
   std::string active;       // status of its condition Active; empty: none
 };
 
@@ -31,6 +36,12 @@ struct KueuePodSet {
   std::string name;
   std::int64_t count = 0;  // pods that have quota, else pods that are requested
   Pod pod;                 // the template: without name, UID and priority
+};
+
+// The kind MultiKueueConfig: worker clusters of a manager cluster.
+struct MultiKueueConfig {
+  Meta meta;
+  std::vector<std::string> clusters;  // names of MultiKueueClusters
 };
 
 // The state of an AdmissionCheck for a workload.
@@ -55,12 +66,18 @@ struct KueueWorkload {
   bool admitted = false;
   bool evicted = false;  // Kueue is taking its quota back
   bool finished = false;
+  std::string cluster;                 // worker cluster that MultiKueue chose; empty: none
+  std::vector<std::string> nominated;  // worker clusters that may be chosen
+  // Kueue writes the status by server-side apply, and cannot clear fields that others own.
+  bool applied = false;
   std::vector<KueuePodSet> pod_sets;
   std::vector<KueueCheckState> checks;
 };
 
 // Reads an AdmissionCheck. kCorrupt: a member differs from the API.
 Result<KueueCheck> kueueCheckOf(const boost::json::value& object);
+// Reads a MultiKueueConfig. kCorrupt: a member differs from the API.
+Result<MultiKueueConfig> multiKueueConfigOf(const boost::json::value& object);
 // Reads a Workload. kCorrupt: a member differs from the API.
 Result<KueueWorkload> kueueWorkloadOf(const boost::json::value& object);
 

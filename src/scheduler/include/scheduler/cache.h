@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -127,6 +128,9 @@ class SchedulerCache {
   // Releases the pod's reservation unless it is being bound. Its nomination stays. `forget`: the
   // API server never reports a pod with this UID, so nothing else is kept of it.
   void unreserve(const std::string& uid, bool forget = false);
+  // Runs `attempt`, which ends all reservations that it makes: no unschedulable pod fits afterwards
+  // that did not fit before.
+  void tryOut(const std::function<void()>& attempt);
   // Ends reservations and nominations that expire at `now` or before. Returns how many allocations
   // this released.
   std::size_t expire(engine::Instant now);
