@@ -36,6 +36,7 @@ struct Dispatch {
   int operator()(const SimOptions& options) const { return sim(options); }
   int operator()(const QueuesOptions& options) const { return queues(options); }
   int operator()(const ClustersOptions& options) const { return clusters(options); }
+  int operator()(const HubOptions& options) const { return serveHub(options); }
   int operator()(const SizeOptions& options) const { return size(options); }
   int operator()(const VersionOptions& options) const { return version(options); }
   int operator()(const OpenbOptions& options) const { return simulateOpenb(options); }

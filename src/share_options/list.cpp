@@ -88,6 +88,8 @@ constexpr std::array kAll{
                 kPod, kScheduler, ValueKind::kElsewhere, "see queues.md"},
     ShareOption{"", "N", "minimum number of a gang's pods that start together", "", kAnnotation,
                 "gang-min", kPod, kScheduler, ValueKind::kElsewhere, "see queues.md"},
+    ShareOption{"", "NAME", "worker cluster of the job, for `divvy hub`", "any", kAnnotation,
+                "cluster", kPod, kScheduler, ValueKind::kElsewhere, "see kueue.md"},
     ShareOption{"", "true|false", "whether pods of higher priority may preempt it", "true",
                 kAnnotation, "evictable", kPod, kScheduler, ValueKind::kWord},
     ShareOption{"", "TIME", "minimum run time after binding before it may be preempted",

@@ -31,6 +31,7 @@ int probe(const ProbeOptions& options);
 int sim(const SimOptions& options);
 int queues(const QueuesOptions& options);
 int clusters(const ClustersOptions& options);
+int serveHub(const HubOptions& options);
 int size(const SizeOptions& options);
 int version(const VersionOptions& options);
 int simulateOpenb(const OpenbOptions& options);

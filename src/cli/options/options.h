@@ -317,6 +317,21 @@ struct ClustersOptions {
   Output output;
 };
 
+// The hub of several clusters.
+struct HubOptions {
+  std::string clusters;                          // kubeconfigs, separated by ':'
+  std::vector<std::string> contexts;             // empty: all of them
+  std::vector<std::string> reserved, on_demand;  // contexts; the others are private
+  std::string namespace_name = "divvy-system";   // of Divvy, in each cluster
+  std::string service = "divvy-scheduler";       // the scheduler's
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 9450;
+  bool dispatch = false;
+  ConnectionOptions manager;  // with `dispatch`
+  std::uint64_t spill_after_ms = 0;
+  bool clears_nominations = false;
+};
+
 struct SizeOptions {
   bool list = false;  // only list the known models
   std::string model;  // a name or a path
@@ -387,9 +402,9 @@ using Options =
                  WaitOptions, StopOptions, AgentOptions, AgentHelperOptions, SchedulerOptions,
                  ProbeOptions, SimOptions, SizeOptions, VersionOptions, OpenbOptions, PlanOptions,
                  DayOptions, DefragOptions, ReplayOptions, SnapshotOptions, QueuesOptions,
-                 ClustersOptions, ExplainPodOptions, ExplainReasonOptions, PlanPodsOptions,
-                 CordonOptions, SetPodOptions, DoctorOptions, ShareOptions, ConsoleOptions,
-                 PrintOptions>;
+                 ClustersOptions, HubOptions, ExplainPodOptions, ExplainReasonOptions,
+                 PlanPodsOptions, CordonOptions, SetPodOptions, DoctorOptions, ShareOptions,
+                 ConsoleOptions, PrintOptions>;
 
 // kUsage: one line that names the accepted values.
 Result<Options> parseOptions(int argc, char** argv);

@@ -74,6 +74,13 @@ struct ClusterText {
   bool idle_all_namespaces = false;
 };
 
+// For `divvy hub`.
+struct HubText {
+  std::string clusters, listen, spill_after;
+  std::vector<std::string> reserved, on_demand;
+  bool dispatch = false, clears_nominations = false;
+};
+
 // For an agent on a Kubernetes node.
 struct ClusterNodeText {
   std::string name, kubeconfig, context, kubelet_dir, per_device, metrics_listen, install_dir,
@@ -107,6 +114,7 @@ struct RawOptions {
   BypassText bypass;
   SchedulerText scheduler;
   ClusterText cluster;
+  HubText hub;
   ClusterNodeText cluster_node;
   AgentHelperText agent_helper;
   DoctorText doctor;
@@ -157,6 +165,7 @@ Result<Options> makeAgent(const RawOptions& raw);
 Result<Options> makeScheduler(const RawOptions& raw);
 Result<Options> makeQueues(const RawOptions& raw);
 Result<Options> makeClusters(const RawOptions& raw);
+Result<Options> makeHub(const RawOptions& raw);
 Result<Options> makeSize(const RawOptions& raw);
 Result<Options> makeOpenb(const RawOptions& raw);
 Result<Options> makePlan(const RawOptions& raw);

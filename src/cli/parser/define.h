@@ -89,6 +89,7 @@ struct Grammar {
   void addScheduler();
   void addQueues();
   void addClusters();
+  void addHub();
   void addSimulation(CLI::App* command, const std::string& seeds);
   void addSimulate();
   void addDefrag(CLI::App* simulate);

@@ -33,6 +33,7 @@ Grammar::Grammar(bool plugin)
   addScheduler();
   addQueues();
   addClusters();
+  addHub();
   addMigrate();
   addSimulate();
 }

@@ -1,0 +1,24 @@
+// What a worker cluster answers to a question (docs/reference/capacity.md). Pure. Private.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+
+namespace divvy::hub {
+
+struct WorkloadFit {
+  std::optional<bool> fits;  // none: the worker did not try
+  std::string why;           // one line; may be empty
+};
+
+// Reads the answer to a list of `count` workloads. kCorrupt: it is none.
+Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::size_t count);
+// Reads a capacity report. kCorrupt: it is none, or of another version.
+Result<boost::json::object> reportOf(const std::string& text);
+
+}  // namespace divvy::hub
