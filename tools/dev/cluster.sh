@@ -10,7 +10,8 @@ AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-g
   kubelet-an-idle-pod-is-swapped-out-before-it-is-told kubelet-names-come-and-go-under-pods kubelet-numa-is-aligned
   kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin
   kubelet-an-upgrade-loses-no-series-alert-or-annotation console-behind-oauth2-proxy
-  kueue-admits-a-job-when-its-devices-are-free multikueue-sends-a-job-where-its-devices-are-free)
+  kueue-admits-a-job-when-its-devices-are-free multikueue-sends-a-job-where-its-devices-are-free
+  kueue-hub-dispatches-where-devices-are-free)
 # How often the checks that kill do so; all that fit into a minute at night.
 KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither

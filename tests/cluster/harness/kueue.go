@@ -109,7 +109,10 @@ func (env *Env) registerKueue(webhook int) error {
 	return err
 }
 
-func (env *Env) runKueue() error {
+// KueueOptions are further parts of Kueue's configuration, in YAML, and feature gates.
+type KueueOptions struct{ Configuration, Gates string }
+
+func (env *Env) runKueue(options KueueOptions) error {
 	var health, metrics, webhook int
 	if err := ChooseFreePorts(&health, &metrics, &webhook); err != nil {
 		return err
@@ -131,20 +134,23 @@ func (env *Env) runKueue() error {
 		}
 	}
 	file := filepath.Join(certificates, "configuration.yaml")
-	text := fmt.Appendf(nil, kueueConfiguration, health, metrics, webhook, certificates)
+	text := fmt.Appendf(nil, kueueConfiguration+options.Configuration, health, metrics, webhook, certificates)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return err
 	}
 	if err := env.Processes.Start(kueueProcess, "/usr/bin/unshare", "--mount", "/bin/sh", "-ec", kueueInOwnEtc,
 		kueueProcess, certificates, "/usr/bin/env", "KUBECONFIG="+env.Path("kubeconfig"), env.Kueue,
-		"--config", file, "--feature-gates=VisibilityOnDemand=false"); err != nil {
+		"--config", file, "--feature-gates=VisibilityOnDemand=false"+options.Gates); err != nil {
 		return err
 	}
 	return env.registerKueue(webhook)
 }
 
 // StartKueue runs Kueue in the cluster. The result ends it, and removes its objects.
-func (env *Env) StartKueue() (func() error, error) {
+func (env *Env) StartKueue() (func() error, error) { return env.StartKueueWith(KueueOptions{}) }
+
+// StartKueueWith runs Kueue with these options, as StartKueue.
+func (env *Env) StartKueueWith(options KueueOptions) (func() error, error) {
 	if env.Kueue == "" {
 		return nil, Skip{Cause: errors.New("Kueue is not built here (--kueue)")}
 	}
@@ -177,7 +183,7 @@ func (env *Env) StartKueue() (func() error, error) {
 	if err := env.Kubectl(env.Ctx, wait...); err != nil {
 		return end, err
 	}
-	if err := env.runKueue(); err != nil {
+	if err := env.runKueue(options); err != nil {
 		return end, err
 	}
 	return end, env.WaitFor("Kueue answers", func() error {
@@ -266,8 +272,10 @@ type KueueWorkload struct {
 	}
 	Spec   struct{ Active *bool }
 	Status struct {
-		Conditions      []KueueCondition
-		AdmissionChecks []struct {
+		ClusterName           string
+		NominatedClusterNames []string
+		Conditions            []KueueCondition
+		AdmissionChecks       []struct {
 			Name, State, Message string
 			RequeueAfterSeconds  int
 		}

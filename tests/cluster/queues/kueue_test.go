@@ -25,7 +25,12 @@ func TestKueue(t *testing.T) {
 			Requirement: "MultiKueue in a manager with two workers, all-at-once: a gang runs whole in the worker where its " +
 				"devices are free, and in no other; one that fits nowhere waits in the manager, and starts where " +
 				"devices become free",
-			Run: multiKueueFindsRoom})
+			Run: multiKueueFindsRoom},
+		checks.Check{Name: "kueue-hub-dispatches-where-devices-are-free",
+			Requirement: "dispatcher divvy.dev/dispatcher of a MultiKueue manager with two workers: jobs of several sizes " +
+				"that come at once get one nomination each, in a worker that then admits them; a job that fits nowhere " +
+				"waits with a reason for each cluster, and starts where devices become free",
+			Run: hubDispatches})
 }
 
 var fitCheck = map[string]any{"controllerName": "divvy.dev/fit"}

@@ -47,9 +47,9 @@ func (m *multiKueue) add(name string) error {
 	return m.manager.ConnectMultiKueue(name, worker)
 }
 
-func startMultiKueue(env *harness.Env, names ...string) (*multiKueue, error) {
+func startMultiKueue(env *harness.Env, options harness.KueueOptions, names ...string) (*multiKueue, error) {
 	m := &multiKueue{manager: env, workers: map[string]*harness.Env{}}
-	stop, err := env.StartKueue()
+	stop, err := env.StartKueueWith(options)
 	if stop != nil {
 		m.ends = append(m.ends, stop)
 	}
@@ -108,7 +108,7 @@ func (m *multiKueue) waitRefused(worker *harness.Env, job, words string) error {
 }
 
 func multiKueueFindsRoom(env *harness.Env) (err error) {
-	m, err := startMultiKueue(env, "one", "two")
+	m, err := startMultiKueue(env, harness.KueueOptions{}, "one", "two")
 	defer func() { err = errors.Join(err, m.end()) }()
 	if err != nil {
 		return err
