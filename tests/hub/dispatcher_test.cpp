@@ -130,8 +130,8 @@ class DispatcherTest : public scheduler::ControllerTest {
 
   std::map<std::string, PlayedWorker> workers{{"a", {4}}, {"b", {8}}, {"cloud", {100}}};
   std::unique_ptr<Dispatcher> dispatcher;
-  std::vector<std::unique_ptr<Dispatcher>> ended;
-  std::deque<bool> hub_stopped;  // by dispatcher, in the order of their start
+  std::vector<std::unique_ptr<Dispatcher>> ended;  // and further ones
+  std::deque<bool> hub_stopped;                    // by dispatcher, in the order of their start
 };
 
 TEST_F(DispatcherTest, QuotaReserved_ClusterThatFitsIsNominatedOnce) {
@@ -253,8 +253,8 @@ TEST_F(DispatcherTest, KueueAppliesAndPolicyClears_Nominates) {
 
 TEST_F(DispatcherTest, TwoHubs_EachWorkloadIsNominatedOnce) {
   begin();
-  const std::unique_ptr<Dispatcher> second = dispatcherOf({});
-  second->start();
+  Dispatcher& second = *ended.emplace_back(dispatcherOf({}));  // lives as long as its watches
+  second.start();
   for (int i = 0; i < 8; ++i) reserveQuota("w" + std::to_string(i), 1);
   ASSERT_TRUE(until([&] {
     for (int i = 0; i < 8; ++i)
@@ -263,7 +263,7 @@ TEST_F(DispatcherTest, TwoHubs_EachWorkloadIsNominatedOnce) {
   }));
   pass(seconds(10));
   std::uint64_t nominations = 0;
-  for (const Dispatcher* one : {dispatcher.get(), second.get()})
+  for (const Dispatcher* one : {dispatcher.get(), &second})
     for (const auto& [cluster, count] : one->counts().nominations) nominations += count;
   EXPECT_EQ(nominations, 8u) << "a write for an older version is refused";
 }

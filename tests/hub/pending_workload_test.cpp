@@ -42,6 +42,7 @@ TEST(PendingWorkload, Question_HasWhatDecidesAndNoMore) {
   const auto again = kube::kueueWorkloadOf(question);
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->job, "train");
+  EXPECT_EQ(again->queue, "lab");
   EXPECT_EQ(again->pod_sets.at(0).count, 1) << "one pod has quota";
   EXPECT_FALSE(question.at("metadata").as_object().contains("managedFields"));
   EXPECT_FALSE(question.at("status").as_object().contains("conditions"));
@@ -71,6 +72,18 @@ TEST(FitQuestion, TooManyWorkloads_RestIsFirstInTheNextQuestion) {
   EXPECT_EQ(question.uids[51], "0");
   EXPECT_FALSE(question.whole);
   EXPECT_EQ(json::parse(question.list).at("items").as_array().size(), 128u);
+}
+
+TEST(FitQuestion, ManyAreNominated_OthersHaveHalfOfIt) {
+  std::vector<PendingWorkload> all;
+  for (int i = 0; i < 400; ++i) all.push_back(named(std::to_string(i)));
+  std::vector<const PendingWorkload*> placed, others;
+  for (std::size_t i = 0; i < 200; ++i) placed.push_back(&all[i]);
+  for (std::size_t i = 200; i < 400; ++i) others.push_back(&all[i]);
+  const FitQuestion question = questionAbout(placed, others, 0);
+  EXPECT_EQ(question.placed, 64u);
+  EXPECT_EQ(question.uids.size(), 128u);
+  EXPECT_EQ(question.uids[64], "200");
 }
 
 TEST(FitQuestion, OneTooLarge_OthersHavePlace) {

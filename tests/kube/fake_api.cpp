@@ -218,6 +218,7 @@ const std::set<std::string>& FakeApi::allCollections() {
       "/apis/coordination.k8s.io/v1/leases",
       "/apis/divvy.dev/v1alpha1/queues",
       "/apis/kueue.x-k8s.io/v1beta2/admissionchecks",
+      "/apis/kueue.x-k8s.io/v1beta2/localqueues",
       "/apis/kueue.x-k8s.io/v1beta2/multikueueconfigs",
       "/apis/kueue.x-k8s.io/v1beta2/workloads",
       "/apis/policy/v1/poddisruptionbudgets",

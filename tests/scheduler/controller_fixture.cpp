@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "gate_world.h"
@@ -94,7 +95,7 @@ bool ControllerTest::until(const std::function<bool()>& so, milliseconds most, m
 
 void ControllerTest::pass(milliseconds time) {
   const auto end = steady_clock::now() + time;
-  while (steady_clock::now() < end) step(time / 100);
+  while (steady_clock::now() < end) step(std::max(time / 100, milliseconds(1)));
 }
 
 kube::Pod ControllerTest::podAt(const std::string& path) const {

@@ -167,7 +167,10 @@ FitQuestion Dispatcher::questionFor(const std::string& worker) {
     if (!is_nominated && isUndecided(one)) others.push_back(&one);
   }
   if (others.empty()) return {};
-  sortByTurn(placed);
+  // Those that were nominated last: others wait there, and hold nothing.
+  std::sort(placed.begin(), placed.end(), [](const auto* first, const auto* second) {
+    return first->nominated_at > second->nominated_at;
+  });
   sortByTurn(others);
   return questionAbout(placed, others, first_[worker] % others.size());
 }

@@ -24,12 +24,12 @@ json::object memberOf(const json::object& from, std::string_view name) {
   return found != nullptr && found->is_object() ? found->get_object() : json::object();
 }
 
-// Pods, how many of them have quota, and who owns them.
+// Pods, how many of them have quota, their owner and their queue.
 std::string questionOf(const json::object& object) {
   json::object meta, spec, status;
   for (const char* name : {"name", "namespace", "uid", "ownerReferences"})
     copyMember(memberOf(object, "metadata"), name, &meta);
-  for (const char* name : {"podSets", "priority", "priorityClassRef"})
+  for (const char* name : {"podSets", "priority", "priorityClassRef", "queueName"})
     copyMember(memberOf(object, "spec"), name, &spec);
   copyMember(memberOf(object, "status"), "admission", &status);
   return json::serialize(json::object{{"apiVersion", kube::kKueueVersion},
@@ -68,9 +68,10 @@ FitQuestion questionAbout(const std::vector<const PendingWorkload*>& placed,
                           const std::vector<const PendingWorkload*>& others, std::size_t first) {
   FitQuestion question;
   question.list = R"({"kind":"List","items":[)";
-  const auto add = [&question](const PendingWorkload& one) {
-    const bool has_place = question.uids.size() < kMaxWorkloads &&
-                           question.list.size() + one.question.size() < kMaxBytes;
+  // `part`: of the question, that may be used.
+  const auto add = [&question](const PendingWorkload& one, std::size_t part) {
+    const bool has_place = question.uids.size() < kMaxWorkloads / part &&
+                           question.list.size() + one.question.size() < kMaxBytes / part;
     if (!has_place) {
       question.whole = false;
       return;
@@ -78,9 +79,9 @@ FitQuestion questionAbout(const std::vector<const PendingWorkload*>& placed,
     question.list += (question.uids.empty() ? "" : ",") + one.question;
     question.uids.push_back(one.meta.uid);
   };
-  for (const PendingWorkload* one : placed) add(*one);
+  for (const PendingWorkload* one : placed) add(*one, 2);
   question.placed = question.uids.size();
-  for (std::size_t i = 0; i < others.size(); ++i) add(*others[(first + i) % others.size()]);
+  for (std::size_t i = 0; i < others.size(); ++i) add(*others[(first + i) % others.size()], 1);
   question.list += "]}";
   return question;
 }

@@ -49,8 +49,9 @@ struct FitQuestion {
   bool whole = true;       // all had place
 };
 
-// Returns a question about those that have place in one. `placed` come first; of `others`, those
-// from `first` on, and then those before it.
+// Returns a question about those that have place in one. `placed` come first and get half of it at
+// most: workloads that wait in their cluster keep no others waiting. Of `others`, those from
+// `first` on follow, and then those before it.
 FitQuestion questionAbout(const std::vector<const PendingWorkload*>& placed,
                           const std::vector<const PendingWorkload*>& others, std::size_t first);
 

@@ -87,6 +87,24 @@ Result<MultiKueueConfig> multiKueueConfigOf(const json::value& object) {
   return config;
 }
 
+Result<KueueQueue> kueueQueueOf(const json::value& object) {
+  Members members(object, "");
+  KueueQueue queue;
+  readMeta(members, &queue.meta);
+  members.in("status", [&](Members& status) {
+    status.each("conditions", [&](Members& one) {
+      std::string type, is, message;
+      one.text("type", &type);
+      one.text("status", &is);
+      one.text("message", &message);
+      if (type == "Active" && is == "False")
+        queue.problem = message.empty() ? "it is not active" : message;
+    });
+  });
+  if (!members.ok()) return members.error();
+  return queue;
+}
+
 Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
   Members members(object, "");
   KueueWorkload workload;
@@ -111,6 +129,7 @@ Result<KueueWorkload> kueueWorkloadOf(const json::value& object) {
   });
   members.in("spec", [&](Members& spec) {
     spec.flag("active", &workload.active);
+    spec.text("queueName", &workload.queue);
     // A WorkloadPriorityClass orders workloads only; pods keep their own priority.
     std::string kind;
     spec.in("priorityClassRef", [&](Members& ref) { ref.text("kind", &kind); });

@@ -112,6 +112,7 @@ void KueueController::activateChecks() {
 
 void KueueController::followWorkloads() {
   informers_.follows_workloads = true;
+  informers_.queues.follow(executor_, client_, options_.stopped);
   kube::EventHandlers workloads;
   workloads.path = kube::kKueueWorkloadsPath;
   workloads.set = [this](const bj::value& object) {

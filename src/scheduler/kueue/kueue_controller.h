@@ -15,6 +15,7 @@
 #include "kube/informer.h"
 #include "kube/kueue.h"
 #include "kueue/fit_writer.h"
+#include "kueue/kueue_queues.h"
 #include "kueue/namespace_queue.h"
 #include "kueue/workload_fit.h"
 #include "telemetry/metrics.h"
@@ -43,10 +44,11 @@ class KueueController {
   void start(const kube::Informer& pods);
   // Reserves again, as far as it fits, what the term before had reserved.
   void takeOver();
-  // As WorkloadFit::wouldFit.
+  // As WorkloadFit::wouldFit. A workload without an active LocalQueue here does not fit.
   std::vector<FitAnswer> wouldFit(const std::vector<kube::KueueWorkload>& workloads,
                                   const std::function<bool()>& over) const {
-    return fit_.wouldFit(workloads, over);
+    return fit_.wouldFit(workloads, over,
+                         [this](const auto& one) { return informers_.queues.whyNot(one); });
   }
 
  private:
@@ -64,6 +66,7 @@ class KueueController {
   };
   struct KueueInformers {
     kube::Informer checks, workloads;
+    KueueQueues queues;
     bool follows_workloads = false;
     bool absence_logged = false;
     bool restores = true;  // the list of workloads of this term is not complete yet

@@ -142,12 +142,17 @@ FitDecision WorkloadFit::decide(const kube::KueueWorkload& workload, std::int64_
 }
 
 std::vector<FitAnswer> WorkloadFit::wouldFit(const std::vector<kube::KueueWorkload>& workloads,
-                                             const std::function<bool()>& over) const {
+                                             const std::function<bool()>& over,
+                                             const WhyNoQuota& refusal) const {
   std::vector<FitAnswer> answers(workloads.size(), {std::nullopt, "not tried: too many at once"});
   std::vector<std::vector<ExpectedGang>> gangs;
   std::vector<std::size_t> places;  // in `answers`, of `gangs`
   std::size_t pods = 0, bytes = 0;
   for (std::size_t at = 0; at < workloads.size() && !over(); ++at) {
+    if (std::string why = refusal ? refusal(workloads[at]) : ""; !why.empty()) {
+      answers[at] = {false, std::move(why)};
+      continue;
+    }
     kube::KueueWorkload workload = workloads[at];
     workload.meta.uid = "question/" + std::to_string(at);
     Result<Expectation> expected = expectationOf(workload);

@@ -42,6 +42,9 @@ struct FitDecision {
   std::vector<PodSetGang> gangs;
 };
 
+// Says why a workload gets no quota in this cluster; empty: it may get some.
+using WhyNoQuota = std::function<std::string(const kube::KueueWorkload&)>;
+
 // Whether a workload would fit. None: it was not tried.
 struct FitAnswer {
   std::optional<bool> fits;
@@ -69,8 +72,10 @@ class WorkloadFit {
   // Returns for each of `workloads` whether it would fit now, beside those before it that do. A
   // workload with reservations or pods here fits. Changes nothing. Before each one it calls `over`;
   // true: the rest are not tried. All of them have at most kMaxOfGang pods that request devices.
+  // One that `refusal` refuses does not fit; null: none is refused.
   std::vector<FitAnswer> wouldFit(const std::vector<kube::KueueWorkload>& workloads,
-                                  const std::function<bool()>& over) const;
+                                  const std::function<bool()>& over,
+                                  const WhyNoQuota& refusal = {}) const;
   // Reserves devices until `expires` for an admitted workload whose pods are not there yet, as far
   // as they fit.
   void restore(const kube::KueueWorkload& workload, engine::Instant expires);

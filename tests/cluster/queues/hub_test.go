@@ -3,6 +3,7 @@ package queues
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,25 @@ func (m *multiKueue) waitAllRun(jobs map[string]int) error {
 	})
 }
 
+// waitEvent waits for an Event of that reason with all these words.
+func waitEvent(env *harness.Env, reason string, words ...string) error {
+	return env.WaitFor(fmt.Sprintf("an Event %s: %q", reason, words), func() error {
+		events, err := env.Client.CoreV1().Events(env.Namespace).List(env.Ctx, meta.ListOptions{})
+		if err != nil {
+			return err
+		}
+		seen := []string{}
+		for _, one := range events.Items {
+			has := func(word string) bool { return strings.Contains(one.Message, word) }
+			if one.Reason == reason && !slices.ContainsFunc(words, func(word string) bool { return !has(word) }) {
+				return nil
+			}
+			seen = append(seen, one.Reason+": "+one.Message)
+		}
+		return fmt.Errorf("Events: %q", seen)
+	})
+}
+
 func hubDispatches(env *harness.Env) (err error) {
 	m, err := startMultiKueue(env, dispatchedByHub, "one", "two")
 	defer func() { err = errors.Join(err, m.end()) }()
@@ -70,6 +90,26 @@ func hubDispatches(env *harness.Env) (err error) {
 	}
 	hub, err := env.StartHub(m.workers)
 	m.ends = append(m.ends, hub.End)
+	if err != nil {
+		return err
+	}
+	// Worker one is first by name, and has no such queue.
+	for _, cluster := range []*harness.Env{env, m.workers["two"]} {
+		if err := cluster.CreateKueue(cluster.Namespace, "localqueues", "LocalQueue", "only-two",
+			map[string]any{"clusterQueue": "check"}); err != nil {
+			return err
+		}
+	}
+	if err := kueueJobIn(env, "only-two", "elsewhere", 1, nil); err != nil {
+		return err
+	}
+	if err := m.runsIn("two", "elsewhere", 1); err != nil {
+		return err
+	}
+	if err := waitEvent(env, "ClusterNominated", "one: namespace "+env.Namespace+" has no LocalQueue only-two"); err != nil {
+		return err
+	}
+	before, err := nominationsOf(hub)
 	if err != nil {
 		return err
 	}
@@ -92,6 +132,7 @@ func hubDispatches(env *harness.Env) (err error) {
 	if err != nil {
 		return err
 	}
+	nominations -= before
 	env.Note = fmt.Sprintf("%d jobs of %d pods run after %.1f s with %.0f nominations", len(jobs), devices,
 		time.Since(began).Seconds(), nominations)
 	if nominations != float64(len(jobs)) {
@@ -102,18 +143,7 @@ func hubDispatches(env *harness.Env) (err error) {
 	if err := kueueJob(env, "large", large, nil); err != nil {
 		return err
 	}
-	if err := env.WaitFor("the large job waits with reasons", func() error {
-		events, err := env.Client.CoreV1().Events(env.Namespace).List(env.Ctx, meta.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, one := range events.Items {
-			if one.Reason == "NoClusterFits" && strings.Contains(one.Message, "one: ") && strings.Contains(one.Message, "two: ") {
-				return nil
-			}
-		}
-		return errors.New("no such Event")
-	}); err != nil {
+	if err := waitEvent(env, "NoClusterFits", "one: ", "two: "); err != nil {
 		return err
 	}
 	// All jobs of a worker end.

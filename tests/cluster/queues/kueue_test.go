@@ -37,11 +37,16 @@ var fitCheck = map[string]any{"controllerName": "divvy.dev/fit"}
 
 // kueueJob makes a job of that many pods with a whole device each, in the LocalQueue of the check.
 func kueueJob(env *harness.Env, name string, pods int32, annotations map[string]string) error {
+	return kueueJobIn(env, "check", name, pods, annotations)
+}
+
+// kueueJobIn is kueueJob with another LocalQueue.
+func kueueJobIn(env *harness.Env, queue, name string, pods int32, annotations map[string]string) error {
 	suspended := true
 	template := harness.WholeDevicePod(name)
 	template.Spec.RestartPolicy = core.RestartPolicyNever
 	_, err := env.Client.BatchV1().Jobs(env.Namespace).Create(env.Ctx, &batch.Job{
-		ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{harness.KueueQueueLabel: "check"}},
+		ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{harness.KueueQueueLabel: queue}},
 		Spec: batch.JobSpec{Parallelism: &pods, Completions: &pods, Suspend: &suspended,
 			Template: core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Annotations: annotations}, Spec: template.Spec}}},
 		meta.CreateOptions{})

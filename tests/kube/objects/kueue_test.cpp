@@ -28,6 +28,7 @@ TEST(KueueWorkload, QuotaReserved_CountsAreThoseWithQuota) {
   const Result<KueueWorkload> read = kueueWorkloadOf(json::parse(kWorkload));
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->job, "train");
+  EXPECT_EQ(read->queue, "lab");
   EXPECT_EQ(read->priority, 1000);
   EXPECT_TRUE(read->active && read->quota_reserved);
   EXPECT_FALSE(read->admitted || read->finished || read->evicted || read->of_pods);
@@ -101,6 +102,21 @@ TEST(KueueWorkload, MemberOfOtherType_ErrorNamesPlace) {
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().message().find("podSets[0].template"), std::string::npos)
       << read.error().message();
+}
+
+TEST(KueueQueue, NotActive_MessageOfConditionIsTheProblem) {
+  json::value object = json::parse(R"({"metadata": {"name": "q", "namespace": "lab", "uid": "u"},
+    "status": {"conditions": [{"type": "Other", "status": "False", "message": "no"},
+                              {"type": "Active", "status": "True", "message": "ready"}]}})");
+  EXPECT_EQ(kueueQueueOf(object)->problem, "");
+  json::value& active = object.at_pointer("/status/conditions/1");
+  active.at("status") = "False";
+  active.at("message") = "stopped";
+  EXPECT_EQ(kueueQueueOf(object)->problem, "stopped");
+  active.as_object().erase("message");
+  EXPECT_EQ(kueueQueueOf(object)->problem, "it is not active");
+  object.at_pointer("/status/conditions") = "none";
+  EXPECT_FALSE(kueueQueueOf(object));
 }
 
 TEST(KueueCheck, ParametersAndCondition_AreRead) {

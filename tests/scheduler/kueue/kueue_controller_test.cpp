@@ -260,6 +260,35 @@ TEST_F(KueueTest, UnreadableWorkload_IsCountedAndOthersAreDecided) {
   EXPECT_GE(counts.kueue.unreadable, 1u);
 }
 
+TEST_F(KueueTest, AskedAboutWorkload_ItsQueueMustAdmitHere) {
+  const auto queuePath = [](const std::string& name) {
+    return "/apis/kueue.x-k8s.io/v1beta2/namespaces/lab/localqueues/" + name;
+  };
+  const auto why = [this](const char* queue) {
+    kube::KueueWorkload workload;
+    workload.meta.name = "job";
+    workload.meta.namespace_name = "lab";
+    workload.queue = queue;
+    const FitAnswer answer = controller->wouldFit({workload}, [] { return false; }).at(0);
+    EXPECT_EQ(answer.fits, answer.why.empty());
+    return answer.why;
+  };
+  json::object stopped_status = condition("Active", false);
+  stopped_status["message"] = "LocalQueue is stopped";
+  api.set(queuePath("open"),
+          {{"status", json::object{{"conditions", json::array{condition("Active", true)}}}}});
+  api.set(queuePath("closed"),
+          {{"status", json::object{{"conditions", json::array{stopped_status}}}}});
+  begin();
+  EXPECT_EQ(why("other"), "") << "the queues are not listed yet";
+  ASSERT_TRUE(until([&] { return why("other") == "namespace lab has no LocalQueue other"; }));
+  EXPECT_EQ(why("open"), "");
+  EXPECT_EQ(why(""), "") << "it names none";
+  EXPECT_EQ(why("closed"), "LocalQueue closed: LocalQueue is stopped");
+  api.remove(queuePath("open"));
+  EXPECT_TRUE(until([&] { return !why("open").empty(); }));
+}
+
 // A namespace with a hundred workloads, and one with a single one after them.
 TEST_F(KueueTest, ManyWorkloadsOfOneNamespace_OtherNamespaceIsNext) {
   NamespaceQueue turns;

@@ -17,6 +17,7 @@ namespace divvy::kube {
 inline constexpr const char* kKueueVersion = "kueue.x-k8s.io/v1beta2";
 inline constexpr const char* kKueueChecksPath = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks";
 inline constexpr const char* kKueueWorkloadsPath = "/apis/kueue.x-k8s.io/v1beta2/workloads";
+inline constexpr const char* kKueueQueuesPath = "/apis/kueue.x-k8s.io/v1beta2/localqueues";
 inline constexpr const char* kMultiKueueConfigsPath =
     "/apis/kueue.x-k8s.io/v1beta2/multikueueconfigs";
 // Value of spec.controllerName of AdmissionChecks that MultiKueue evaluates.
@@ -44,6 +45,12 @@ struct MultiKueueConfig {
   std::vector<std::string> clusters;  // names of MultiKueueClusters
 };
 
+// The kind LocalQueue: a queue in which workloads of one namespace wait for quota.
+struct KueueQueue {
+  Meta meta;
+  std::string problem;  // why it admits no workloads; empty: it admits some
+};
+
 // The state of an AdmissionCheck for a workload.
 struct KueueCheckState {
   std::string name;   // of the AdmissionCheck
@@ -55,6 +62,7 @@ struct KueueCheckState {
 // The kind Workload: a job that waits for quota, and starts as a whole.
 struct KueueWorkload {
   Meta meta;
+  std::string queue;          // name of its LocalQueue; empty: none
   std::string job;            // name of the batch/v1 Job that owns it; empty: another owner
   std::int64_t priority = 0;  // of its pods; 0 if the workload's priority is not theirs
   // Its pods exist already, and its templates lack their metadata: it is of pods, or of objects
@@ -78,6 +86,8 @@ struct KueueWorkload {
 Result<KueueCheck> kueueCheckOf(const boost::json::value& object);
 // Reads a MultiKueueConfig. kCorrupt: a member differs from the API.
 Result<MultiKueueConfig> multiKueueConfigOf(const boost::json::value& object);
+// Reads a LocalQueue. kCorrupt: a member differs from the API.
+Result<KueueQueue> kueueQueueOf(const boost::json::value& object);
 // Reads a Workload. kCorrupt: a member differs from the API.
 Result<KueueWorkload> kueueWorkloadOf(const boost::json::value& object);
 
