@@ -39,6 +39,7 @@ def accepted(world):
                    "console.ingress.tls.secretName=b,console.tls.secretName=c,console.history.persistent=true,"
                    "console.service.type=NodePort,console.service.nodePort=30940,console.viewerRole.aggregateTo={view},"
                    "networkPolicy.consolePeers[0].namespaceSelector.matchLabels.team=sre"],
+                  ["--set", "hub.enabled=true,hubAccess.enabled=true"],
                   ["--set-string", "scheduler.deviceConfig=nvidia: {}", "--set", "monitoring.enabled=false"]):
         text = world.template(*words)
         documents = [d for d in yaml.safe_load_all(text) if d]
@@ -49,13 +50,13 @@ def accepted(world):
 
 
 def restricted(world):
-    """facts 4.3: the pods of scheduler and console are such as a `restricted` namespace has; the agent's is not"""
+    """facts 4.3: the pods of scheduler, console and hub are such as a `restricted` namespace has; the agent's is not"""
     world.kubectl("create", "namespace", "restricted", good=False)
     world.kubectl("label", "namespace", "restricted", "--overwrite",
                   "pod-security.kubernetes.io/enforce=restricted")
-    documents = [d for d in yaml.safe_load_all(world.template()) if d]
+    documents = [d for d in yaml.safe_load_all(world.template("--set", "hub.enabled=true")) if d]
     for kind, name, fits in (("Deployment", "divvy-scheduler", True), ("Deployment", "divvy-console", True),
-                             ("DaemonSet", "divvy-agent", False)):
+                             ("Deployment", "divvy-hub", True), ("DaemonSet", "divvy-agent", False)):
         found = next(d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name)
         spec = found["spec"]["template"]["spec"]
         spec.pop("serviceAccountName"), spec.pop("priorityClassName", None)

@@ -16,7 +16,7 @@ chart() { # [check ARGS]
   build_helm
   build release divvy
   say "checking the chart"
-  for what in chart pods network_policy values install console; do
+  for what in chart pods network_policy values install console hub; do
     python3 -B tests/helm/${what}_test.py build/helm/helm deploy/helm/divvy deploy/kubernetes build/release/bin/divvy
   done
   rm -rf build/chart && mkdir -p build/chart/before
