@@ -158,10 +158,11 @@ constexpr std::array kScheduler{
                          "configuration that --print config has with this",
                  .form = Form::kFlag},
     DaemonOption{.option = "print",
-                 .type = "config|webhook|fencing|policies|queues|options",
+                 .type = "config|webhook|fencing|policies|queues|kueue|options",
                  .help = "print and exit: the configuration of the kube-scheduler, the webhook "
                          "configuration, the fencing policy, the admission policies, the queue "
-                         "CRD; or the options of divvy run with their forms in pods"},
+                         "CRD, Kueue's configuration for shares; or the options of divvy run with "
+                         "their forms in pods"},
     DaemonOption{
         .option = "writers",
         .type = "USER,...",

@@ -9,6 +9,9 @@
 #include "commands/commands.h"
 #include "kube/access.h"
 #include "kubernetes/kube_api.h"
+#include "scheduler/kueue_config.h"
+#include "scheduler/resource_catalog.h"
+#include "vendors/catalog.h"
 
 namespace divvy::cli {
 namespace {
@@ -75,9 +78,18 @@ Result<hub::HubOptions> hubOptions(const HubOptions& options) {
   return made;
 }
 
+int printKueue(const std::vector<std::string>& vendors) {
+  const Result<vendors::Catalog> catalog = scheduler::readCatalog({}, vendors, "");
+  if (!catalog) return fail(catalog.error());
+  std::fputs(scheduler::kueueConfiguration(*catalog, scheduler::KueueRole::kManager).c_str(),
+             stdout);
+  return 0;
+}
+
 }  // namespace
 
 int serveHub(const HubOptions& options) {
+  if (options.print_kueue) return printKueue(options.vendors);
   signal(SIGPIPE, SIG_IGN);
   const Result<hub::HubOptions> made = hubOptions(options);
   if (!made) return fail(made.error());

@@ -11,6 +11,7 @@
 #include "kubernetes/kube_api.h"
 #include "scheduler/admission_policies.h"
 #include "scheduler/fencing_policy.h"
+#include "scheduler/kueue_config.h"
 #include "scheduler/manifests.h"
 #include "scheduler/queue_crd.h"
 #include "scheduler/resource_catalog.h"
@@ -62,6 +63,8 @@ Result<std::string> printed(const SchedulerOptions& options, const vendors::Cata
       return scheduler::fencingPolicy(catalog, options.name);
     case SchedulerOptions::Print::kQueues:
       return scheduler::queuesManifest(options.name);
+    case SchedulerOptions::Print::kKueue:
+      return scheduler::kueueConfiguration(catalog, scheduler::KueueRole::kAlone);
     case SchedulerOptions::Print::kOptions:
       return share_options::table();
     case SchedulerOptions::Print::kPolicies:

@@ -288,6 +288,7 @@ struct SchedulerOptions {
     kFencing,
     kPolicies,
     kQueues,
+    kKueue,
     kOptions
   } print = Print::kNothing;
   std::vector<std::string> writers, binders, others;  // of policies
@@ -319,6 +320,8 @@ struct ClustersOptions {
 
 // The hub of several clusters.
 struct HubOptions {
+  bool print_kueue = false;                      // print Kueue's configuration only
+  std::vector<std::string> vendors;              // with `print_kueue`; empty: all
   std::string clusters;                          // kubeconfigs, separated by ':'
   std::vector<std::string> contexts;             // empty: all of them
   std::vector<std::string> reserved, on_demand;  // contexts; the others are private

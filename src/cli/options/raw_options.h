@@ -76,7 +76,7 @@ struct ClusterText {
 
 // For `divvy hub`.
 struct HubText {
-  std::string clusters, listen, spill_after;
+  std::string clusters, listen, spill_after, print;
   std::vector<std::string> reserved, on_demand;
   bool dispatch = false, clears_nominations = false;
 };

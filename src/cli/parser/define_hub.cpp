@@ -7,6 +7,7 @@ namespace {
 constexpr const char* kHelp = R"(Examples:
   divvy hub --clusters clusters.kubeconfig
   divvy hub --clusters clusters.kubeconfig --dispatch --on-demand cloud-a --spill-after 10m
+  divvy hub --print kueue --vendors nvidia
   curl -s http://127.0.0.1:9450/api/v1/clusters | jq .
 
 Reads the free capacity of each context's cluster every 5 s and serves it. With --dispatch, it is
@@ -46,6 +47,12 @@ void Grammar::addHub() {
       ->type_name("TIME");
   hub->add_flag("--kueue-clears-nominations", text.clears_nominations,
                 "Kueue's admission policy that clears nominations is installed");
+  hub->add_option("--print", text.print,
+                  "print and exit: Kueue's configuration for the manager cluster")
+      ->type_name("kueue");
+  hub->add_option("--vendors", raw.cluster.vendors, "with --print: vendors of the devices [all]")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   hub->add_option("--divvy-namespace", raw.cluster.divvy_namespace,
                   "namespace of Divvy in each cluster [divvy-system]")
       ->type_name("NAME");

@@ -10,6 +10,14 @@ namespace divvy::cli {
 Result<Options> makeHub(const RawOptions& raw) {
   const HubText& text = raw.hub;
   HubOptions hub;
+  if (!text.print.empty()) {
+    if (text.print != "kueue")
+      return Error{ErrorCode::kUsage, "--print \"" + text.print + "\" is not accepted; kueue is"};
+    hub.print_kueue = true;
+    hub.vendors = raw.cluster.vendors;
+    return Options{std::move(hub)};
+  }
+  if (!raw.cluster.vendors.empty()) return Error{ErrorCode::kUsage, "--vendors needs --print"};
   if (text.clusters.empty())
     return Error{ErrorCode::kUsage,
                  "--clusters is missing; accepted: a kubeconfig with one context per cluster"};

@@ -126,13 +126,14 @@ Result<void> readPrint(const std::string& text, SchedulerOptions::Print* print) 
   using Print = SchedulerOptions::Print;
   const std::map<std::string, Print> known{
       {"config", Print::kConfig},     {"webhook", Print::kWebhook}, {"fencing", Print::kFencing},
-      {"policies", Print::kPolicies}, {"queues", Print::kQueues},   {"options", Print::kOptions}};
+      {"policies", Print::kPolicies}, {"queues", Print::kQueues},   {"kueue", Print::kKueue},
+      {"options", Print::kOptions}};
   if (text.empty()) return {};
   const auto found = known.find(text);
   if (found == known.end())
     return Error{ErrorCode::kUsage, "--print \"" + text +
                                         "\" is not accepted; config, webhook, fencing, policies, "
-                                        "queues and options are"};
+                                        "queues, kueue and options are"};
   *print = found->second;
   return {};
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -109,8 +110,24 @@ func (env *Env) registerKueue(webhook int) error {
 	return err
 }
 
-// KueueOptions are further parts of Kueue's configuration, in YAML, and feature gates.
-type KueueOptions struct{ Configuration, Gates string }
+// Gates of Kueue that all checks need, in its configuration's form.
+const kueueGates = "VisibilityOnDemand: false"
+
+// KueueOptions are further parts of Kueue's configuration, in YAML.
+type KueueOptions struct{ Configuration string }
+
+// PrintedKueue returns what `divvy COMMAND --print kueue` prints, without the head that all configurations have.
+func (env *Env) PrintedKueue(command string) (KueueOptions, error) {
+	text, err := exec.Command(env.Divvy, command, "--print", "kueue").Output()
+	if err != nil {
+		return KueueOptions{}, fmt.Errorf("%s --print kueue: %w", command, err)
+	}
+	_, body, found := strings.Cut(string(text), "\nkind: Configuration\n")
+	if !found {
+		return KueueOptions{}, fmt.Errorf("%s --print kueue: no Configuration in %q", command, text)
+	}
+	return KueueOptions{Configuration: body}, nil
+}
 
 func (env *Env) runKueue(options KueueOptions) error {
 	var health, metrics, webhook int
@@ -134,13 +151,18 @@ func (env *Env) runKueue(options KueueOptions) error {
 		}
 	}
 	file := filepath.Join(certificates, "configuration.yaml")
-	text := fmt.Appendf(nil, kueueConfiguration+options.Configuration, health, metrics, webhook, certificates)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	text := fmt.Sprintf(kueueConfiguration, health, metrics, webhook, certificates)
+	// Further gates are on the same line: {VisibilityOnDemand: false, More: true}.
+	gates := strings.Replace(options.Configuration, "featureGates: {", "featureGates: {"+kueueGates+", ", 1)
+	if gates == options.Configuration {
+		gates += "featureGates: {" + kueueGates + "}\n"
+	}
+	if err := os.WriteFile(file, []byte(text+gates), 0o600); err != nil {
 		return err
 	}
 	if err := env.Processes.Start(kueueProcess, "/usr/bin/unshare", "--mount", "/bin/sh", "-ec", kueueInOwnEtc,
 		kueueProcess, certificates, "/usr/bin/env", "KUBECONFIG="+env.Path("kubeconfig"), env.Kueue,
-		"--config", file, "--feature-gates=VisibilityOnDemand=false"+options.Gates); err != nil {
+		"--config", file); err != nil {
 		return err
 	}
 	return env.registerKueue(webhook)
@@ -275,7 +297,10 @@ type KueueWorkload struct {
 		ClusterName           string
 		NominatedClusterNames []string
 		Conditions            []KueueCondition
-		AdmissionChecks       []struct {
+		Admission             struct {
+			PodSetAssignments []struct{ ResourceUsage map[string]string }
+		}
+		AdmissionChecks []struct {
 			Name, State, Message string
 			RequeueAfterSeconds  int
 		}

@@ -11,11 +11,6 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Nominations of other managers are cleared with merge patches only.
-var dispatchedByHub = harness.KueueOptions{
-	Configuration: "multiKueue: {dispatcherName: divvy.dev/dispatcher}\n",
-	Gates:         ",WorkloadRequestUseMergePatch=true"}
-
 // nominationsOf returns how many nominations the hub has made.
 func nominationsOf(hub *harness.Hub) (float64, error) {
 	text, err := hub.Metrics()
@@ -83,7 +78,11 @@ func waitEvent(env *harness.Env, reason string, words ...string) error {
 }
 
 func hubDispatches(env *harness.Env) (err error) {
-	m, err := startMultiKueue(env, dispatchedByHub, "one", "two")
+	options, err := env.PrintedKueue("hub")
+	if err != nil {
+		return err
+	}
+	m, err := startMultiKueue(env, options, "one", "two")
 	defer func() { err = errors.Join(err, m.end()) }()
 	if err != nil {
 		return err

@@ -42,15 +42,19 @@ func kueueJob(env *harness.Env, name string, pods int32, annotations map[string]
 
 // kueueJobIn is kueueJob with another LocalQueue.
 func kueueJobIn(env *harness.Env, queue, name string, pods int32, annotations map[string]string) error {
-	suspended := true
-	template := harness.WholeDevicePod(name)
-	template.Spec.RestartPolicy = core.RestartPolicyNever
-	_, err := env.Client.BatchV1().Jobs(env.Namespace).Create(env.Ctx, &batch.Job{
-		ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{harness.KueueQueueLabel: queue}},
-		Spec: batch.JobSpec{Parallelism: &pods, Completions: &pods, Suspend: &suspended,
-			Template: core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Annotations: annotations}, Spec: template.Spec}}},
-		meta.CreateOptions{})
+	job := kueueJobOf(name, queue, pods, harness.WholeDevicePod(name))
+	job.Spec.Template.Annotations = annotations
+	_, err := env.Client.BatchV1().Jobs(env.Namespace).Create(env.Ctx, job, meta.CreateOptions{})
 	return err
+}
+
+// kueueJobOf returns a job with pods like this one, in this LocalQueue.
+func kueueJobOf(name, queue string, pods int32, pod *core.Pod) *batch.Job {
+	suspended := true
+	pod.Spec.RestartPolicy = core.RestartPolicyNever
+	return &batch.Job{ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{harness.KueueQueueLabel: queue}},
+		Spec: batch.JobSpec{Parallelism: &pods, Completions: &pods, Suspend: &suspended,
+			Template: core.PodTemplateSpec{Spec: pod.Spec}}}
 }
 
 // waitCheck waits until the check of a job's workload is in that state, with these words.
@@ -71,8 +75,11 @@ func waitCheck(env *harness.Env, job, state, words string) error {
 
 // kueueQueues makes a ClusterQueue with more quota than there are devices, with this admission check.
 func kueueQueues(env *harness.Env, check map[string]any) error {
-	covered := []string{"nvidia.com/gpu"}
-	quota := []map[string]any{{"name": "nvidia.com/gpu", "nominalQuota": "1000"}}
+	covered := []string{"nvidia.com/gpu", "nvidia.com/total-gpumem", "nvidia.com/total-gpucores"}
+	quota := []map[string]any{}
+	for _, resource := range covered {
+		quota = append(quota, map[string]any{"name": resource, "nominalQuota": "1M"})
+	}
 	for _, create := range []func() error{
 		func() error {
 			return env.CreateKueue("", "admissionchecks", "AdmissionCheck", "check-fit", check)
@@ -99,7 +106,11 @@ func kueueQueues(env *harness.Env, check map[string]any) error {
 }
 
 func kueueAdmitsWhatFits(env *harness.Env) (err error) {
-	end, err := env.StartKueue()
+	options, err := env.PrintedKueue("scheduler")
+	if err != nil {
+		return err
+	}
+	end, err := env.StartKueueWith(options)
 	if end != nil {
 		defer func() {
 			if gone := end(); err == nil {
@@ -156,6 +167,25 @@ func kueueAdmitsWhatFits(env *harness.Env) (err error) {
 	for at := range pods.Items {
 		if least := pods.Items[at].Annotations[gangMinKey]; least != "8" {
 			return fmt.Errorf("pod %s is of a gang of %q pods", pods.Items[at].Name, least)
+		}
+	}
+	// Two devices with 1,000 MiB each are 2,000 MiB of quota; a percentage and a priority are none.
+	shares := kueueJobOf("shares", "check", 1, harness.Pod("shares", harness.Container("c", harness.Limits{"nvidia.com/gpu": "2",
+		"nvidia.com/gpumem": "1000", "nvidia.com/gpucores": "10", "nvidia.com/priority": "1"})))
+	if _, err := env.Client.BatchV1().Jobs(env.Namespace).Create(env.Ctx, shares, meta.CreateOptions{}); err != nil {
+		return err
+	}
+	if err := env.WaitCounts("shares-", 1, 0); err != nil {
+		return err
+	}
+	workload, err := env.KueueWorkloadOf("shares")
+	if err != nil {
+		return err
+	}
+	for resource, wanted := range map[string]string{"nvidia.com/gpu": "2", "nvidia.com/total-gpumem": "2k",
+		"nvidia.com/total-gpucores": "20"} {
+		if used := workload.Status.Admission.PodSetAssignments[0].ResourceUsage[resource]; used != wanted {
+			return fmt.Errorf("the job uses %q of the quota of %s, not %s: %+v", used, resource, wanted, workload.Status)
 		}
 	}
 	return env.NoDeviceOverbooked()
