@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/rfc3339.h"
 #include "base/rng.h"
 #include "controller_fixture.h"
 
@@ -73,7 +74,7 @@ class DispatcherTest : public scheduler::ControllerTest {
     const json::value question = json::parse(list);
     for (const json::value& item : question.at("items").as_array()) {
       const std::int64_t pods = item.at_pointer("/spec/podSets/0/count").as_int64();
-      fits.push_back({pods <= left, pods <= left ? "" : "too few devices"});
+      fits.push_back({pods <= left, pods <= left ? "" : "too few devices", false});
       if (pods <= left) left -= pods;
     }
     EXPECT_EQ(fits.size(), count);
@@ -160,10 +161,10 @@ TEST_F(DispatcherTest, ManyAtOnce_NoClusterGetsMoreThanItHas) {
     taken.clear();
     for (int i = 0; i < 12; ++i)
       for (const std::string& cluster : nominated("w" + std::to_string(i))) ++taken[cluster];
-    return taken["a"] + taken["b"] == 12;
+    return taken["a"] + taken["b"] + taken["cloud"] == 12;
   }));
   EXPECT_EQ(taken["a"], 4);
-  EXPECT_EQ(taken["b"], 8);
+  EXPECT_EQ(taken["b"], 8) << "none is sent to a paid cluster as others were tried before it";
   reserveQuota("one-more", 1);
   EXPECT_TRUE(becomes("one-more", {"cloud"})) << "devices of nominated workloads are taken";
 }
@@ -196,6 +197,19 @@ TEST_F(DispatcherTest, NotAdmitted_FurtherClusterAfter20s) {
   pass(seconds(15));
   EXPECT_EQ(nominated("job"), Names{"a"});
   EXPECT_TRUE(becomes("job", (Names{"a", "b"})));
+  EXPECT_TRUE(until([&] { return events("ClusterNominated").size() == 2; })) << "one for each";
+}
+
+TEST_F(DispatcherTest, HubStartsAnew_JobHasWaitedSinceItsQuota) {
+  using std::chrono::system_clock;
+  const auto waited = system_clock::now() - std::chrono::hours(1);
+  reserveQuota("job", 9);
+  json::object workload = *api.find(workloadPath("job"));
+  workload.at("status").at("conditions").at(0).as_object()["lastTransitionTime"] =
+      formatRfc3339(system_clock::to_time_t(waited));
+  api.set(workloadPath("job"), std::move(workload));
+  begin({.spill_after = seconds(3600)});
+  EXPECT_TRUE(until([&] { return nominated("job") == Names{"cloud"}; }, seconds(5)));
 }
 
 TEST_F(DispatcherTest, ClusterChosen_NothingMoreIsWritten) {

@@ -8,12 +8,15 @@ namespace {
 
 TEST(WorkloadFits, GoodReply_OneForEachWorkload) {
   const auto fits = workloadFitsOf(
-      R"({"items": [{"fits": true, "why": null}, {"fits": false, "why": "full"}, {"fits": null}]})",
+      R"({"items": [{"fits": true, "why": null},
+                    {"fits": false, "why": "full", "never": true}, {"fits": null}]})",
       3);
   ASSERT_TRUE(fits) << fits.error().message();
   EXPECT_EQ((*fits)[0].fits, true);
   EXPECT_EQ((*fits)[1].fits, false);
   EXPECT_EQ((*fits)[1].why, "full");
+  EXPECT_TRUE((*fits)[1].never);
+  EXPECT_FALSE((*fits)[0].never);
   EXPECT_EQ((*fits)[2].fits, std::nullopt);
 }
 

@@ -50,6 +50,40 @@ TEST(Nomination, NoneFitsForLong_AllPrivateOnes) {
   EXPECT_EQ(nominate({}, {.waited = seconds(20)}).clusters, Names{});
 }
 
+TEST(Nomination, CheaperOneIsNotKnownYet_WaitsForIt) {
+  std::vector<Candidate> all{candidate("a", std::nullopt),
+                             candidate("cloud", true, WorkerPrice::kOnDemand)};
+  const Nomination early = nominate(all, {.waited = seconds(19)});
+  EXPECT_EQ(early.clusters, Names{});
+  EXPECT_TRUE(early.undecided);
+  const Nomination late = nominate(all, {.waited = seconds(20)});
+  EXPECT_EQ(late.clusters, Names{"cloud"});
+  EXPECT_FALSE(late.undecided);
+  all[0].failed = true;
+  EXPECT_EQ(nominate(all, {}).clusters, Names{"cloud"}) << "it does not answer at all";
+  const std::vector<Candidate> equal{candidate("a", std::nullopt), candidate("b", true)};
+  EXPECT_EQ(nominate(equal, {}).clusters, Names{"b"});
+}
+
+TEST(Nomination, NeverFits_NotNominatedHoweverLongItWaits) {
+  std::vector<Candidate> all{candidate("a", false), candidate("b", false)};
+  all[0].never = true;
+  EXPECT_EQ(nominate(all, {.waited = seconds(20)}).clusters, Names{"b"});
+}
+
+// Three private clusters are nominated although none of them has devices.
+TEST(Nomination, NoneFitsAndPaidOneDoesLater_ItIsAdded) {
+  std::vector<Candidate> all{candidate("a", false), candidate("b", false), candidate("c", false),
+                             candidate("cloud", true, WorkerPrice::kOnDemand)};
+  NominationTerms terms{.nominated = {"a", "b", "c"},
+                        .waited = seconds(300),
+                        .nominated_for = seconds(280),
+                        .spill_after = seconds(600)};
+  EXPECT_EQ(nominate(all, terms).clusters, terms.nominated);
+  terms.waited = seconds(600);
+  EXPECT_EQ(nominate(all, terms).clusters, (Names{"a", "b", "c", "cloud"}));
+}
+
 TEST(Nomination, OnDemand_NotBeforeSpillTime) {
   const std::vector<Candidate> all{candidate("a", false),
                                    candidate("cloud", true, WorkerPrice::kOnDemand)};
@@ -98,6 +132,7 @@ TEST(Nomination, RandomAnswers_KeepTheRules) {
       one.price = static_cast<WorkerPrice>(rng.below(3));
       one.answers = rng.below(4) > 0;
       if (rng.below(3) > 0) one.fits = rng.below(2) == 0;
+      one.never = rng.below(10) == 0;
     }
     NominationTerms terms;
     terms.waited = seconds(rng.below(40));
@@ -116,7 +151,7 @@ TEST(Nomination, RandomAnswers_KeepTheRules) {
                        terms.nominated.end();
       if (was || !distinct.contains(one.cluster)) continue;
       ++nominations;
-      EXPECT_TRUE(one.answers);
+      EXPECT_TRUE(one.answers && !one.never);
       EXPECT_TRUE(one.price != WorkerPrice::kOnDemand || terms.waited >= terms.spill_after);
       EXPECT_TRUE(one.fits.value_or(false) || terms.waited >= kPatience);
     }

@@ -26,7 +26,7 @@ PendingWorkload named(const std::string& uid, std::int64_t priority = 0,
   one.meta.uid = uid;
   one.priority = priority;
   one.created = created;
-  one.question = "{\"uid\":\"" + uid + "\"}";
+  one.question = std::make_shared<const std::string>("{\"uid\":\"" + uid + "\"}");
   return one;
 }
 
@@ -38,7 +38,7 @@ TEST(PendingWorkload, Question_HasWhatDecidesAndNoMore) {
   EXPECT_EQ(one.named, "b");
   EXPECT_EQ(one.priority, 3);
   EXPECT_EQ(one.nominated, Names{"a"});
-  const json::value question = json::parse(one.question);
+  const json::value question = json::parse(*one.question);
   const auto again = kube::kueueWorkloadOf(question);
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->job, "train");
@@ -46,6 +46,14 @@ TEST(PendingWorkload, Question_HasWhatDecidesAndNoMore) {
   EXPECT_EQ(again->pod_sets.at(0).count, 1) << "one pod has quota";
   EXPECT_FALSE(question.at("metadata").as_object().contains("managedFields"));
   EXPECT_FALSE(question.at("status").as_object().contains("conditions"));
+}
+
+TEST(PendingWorkload, TooLargeForAQuestion_NothingOfItIsKept) {
+  json::value object = json::parse(kWorkload);
+  object.at_pointer("/spec/podSets/0/template/metadata/annotations").as_object()["long"] =
+      std::string(500'000, 'x');
+  const PendingWorkload one = pendingOf(object, *kube::kueueWorkloadOf(object));
+  EXPECT_EQ(one.question, nullptr);
 }
 
 TEST(PendingWorkload, Turns_ByPriorityThenAge) {
@@ -89,7 +97,7 @@ TEST(FitQuestion, ManyAreNominated_OthersHaveHalfOfIt) {
 TEST(FitQuestion, OneTooLarge_OthersHavePlace) {
   const PendingWorkload small = named("small");
   PendingWorkload large = named("large");
-  large.question = '"' + std::string(1'000'000, 'x') + '"';
+  large.question = std::make_shared<const std::string>('"' + std::string(1'000'000, 'x') + '"');
   const FitQuestion question = questionAbout({}, {&large, &small}, 0);
   EXPECT_EQ(question.uids, Names{"small"});
   EXPECT_FALSE(question.whole);

@@ -11,7 +11,7 @@ AT_NIGHT=(kubelet-one-card-has-many-names kubelet-a-card-with-memory-errors-is-g
   kubelet-the-dashboards-of-its-node-have-data kubelet-beside-nvidias-plugin
   kubelet-an-upgrade-loses-no-series-alert-or-annotation console-behind-oauth2-proxy
   kueue-admits-a-job-when-its-devices-are-free multikueue-sends-a-job-where-its-devices-are-free
-  kueue-hub-dispatches-where-devices-are-free)
+  kueue-hub-dispatches-where-devices-are-free kueue-hub-dispatches-many-jobs)
 # How often the checks that kill do so; all that fit into a minute at night.
 KILLS_BY_DAY=20
 TODAY=kubelet-cdi,kubelet-a-share-is,kubelet-a-container-that,kubelet-pods-that-start,kubelet-neither

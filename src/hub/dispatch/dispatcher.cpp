@@ -5,6 +5,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
 
@@ -22,7 +23,12 @@ namespace json = boost::json;
 // Between two rounds, and until the next one if nothing changes.
 constexpr std::chrono::milliseconds kShortPause{200}, kLongPause{2000};
 constexpr std::chrono::seconds kBetweenEvents{60};
+constexpr std::chrono::seconds kLongestRound{2};
+// So long a nominated workload counts as one that gets devices there.
+constexpr std::chrono::seconds kPlacedFor = 3 * kPatience;
+constexpr std::size_t kAtOnce = 32;  // decisions between two other events of the loop
 constexpr std::size_t kMaxRows = 1000;
+constexpr const char* kNominated = "ClusterNominated";  // reason of an Event
 constexpr const char* kApplied =
     "Kueue applies the status of workloads, and cannot clear a nomination of another manager; set "
     "its feature gate WorkloadRequestUseMergePatch";
@@ -38,6 +44,15 @@ bool isPending(const kube::KueueWorkload& workload, const std::string& check) {
   return std::any_of(workload.checks.begin(), workload.checks.end(), [&](const auto& state) {
     return state.name == check && state.state == "Pending";
   });
+}
+
+// From that second to now, by the clocks of two machines: at least 0, and a day at most.
+std::chrono::seconds timeSince(std::int64_t second) {
+  if (second == 0) return std::chrono::seconds(0);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::chrono::seconds time =
+      std::chrono::duration_cast<std::chrono::seconds>(now) - std::chrono::seconds(second);
+  return std::clamp<std::chrono::seconds>(time, std::chrono::seconds(0), std::chrono::hours(24));
 }
 
 }  // namespace
@@ -123,11 +138,17 @@ Result<void> Dispatcher::onWorkload(const json::value& object) {
   }
   PendingWorkload one = pendingOf(object, *workload);
   one.config = check->second.config;
-  one.since = one.nominated_at = Clock::now();
+  one.nominated_at = Clock::now();
+  // By another hub, or by this one before its start. All private ones are nominated without a fit.
+  one.fits = one.nominated.size() == 1;
+  one.since = one.nominated_at - timeSince(workload->quota_since);
   if (const auto known = waiting_.find(one.meta.uid); known != waiting_.end()) {
     const PendingWorkload& before = known->second;
     one.since = before.since;
-    if (before.nominated == one.nominated) one.nominated_at = before.nominated_at;
+    if (before.nominated == one.nominated) {
+      one.nominated_at = before.nominated_at;
+      one.fits = before.fits;
+    }
     one.reasons = before.reasons;
     one.told = before.told;
     one.told_at = before.told_at;
@@ -156,18 +177,19 @@ bool Dispatcher::isUndecided(const PendingWorkload& one) const {
   return one.nominated.empty() || Clock::now() - one.nominated_at >= kPatience;
 }
 
-// Workloads that are nominated there get their devices before others.
+// Workloads that were nominated there just now, as they fit, get their devices before others. Those
+// that wait there for longer hold nothing.
 FitQuestion Dispatcher::questionFor(const std::string& worker) {
   Pointers placed, others;
   for (const auto& [uid, one] : waiting_) {
-    if (!accepts(one, worker)) continue;
+    if (one.question == nullptr || !accepts(one, worker)) continue;
     const bool is_nominated =
         std::find(one.nominated.begin(), one.nominated.end(), worker) != one.nominated.end();
-    if (is_nominated) placed.push_back(&one);
+    const bool is_recent = Clock::now() - one.nominated_at < kPlacedFor;
+    if (is_nominated && one.fits && is_recent) placed.push_back(&one);
     if (!is_nominated && isUndecided(one)) others.push_back(&one);
   }
   if (others.empty()) return {};
-  // Those that were nominated last: others wait there, and hold nothing.
   std::sort(placed.begin(), placed.end(), [](const auto* first, const auto* second) {
     return first->nominated_at > second->nominated_at;
   });
@@ -211,11 +233,12 @@ void Dispatcher::setFirst(const std::string& worker, const Asked& asked) {
   const auto tried = std::count_if(others, fits.end(),
                                    [](const WorkloadFit& fit) { return fit.fits.has_value(); });
   const bool all = asked.question.whole && tried == fits.end() - others;
-  first_[worker] = all ? 0 : first_[worker] + static_cast<std::size_t>(tried);
+  first_[worker] =
+      all ? 0 : first_[worker] + static_cast<std::size_t>(std::max<std::ptrdiff_t>(tried, 1));
 }
 
 std::vector<Candidate> Dispatcher::candidatesFor(const PendingWorkload& one,
-                                                 const std::map<std::string, Asked>& asked) const {
+                                                 const Round& round) const {
   std::vector<Candidate> candidates;
   for (const auto& [uid, config] : configs_) {
     if (config.meta.name != one.config) continue;
@@ -229,19 +252,23 @@ std::vector<Candidate> Dispatcher::candidatesFor(const PendingWorkload& one,
         candidate.answers = worker.answers();
         candidate.why.clear();
       }
-      const auto answer = asked.find(cluster);
-      if (answer == asked.end() || !answer->second.answer) continue;
+      if (one.question == nullptr) candidate.why = "the workload is too large to be asked about";
+      const auto answer = round.asked.find(cluster);
+      if (answer == round.asked.end() || !answer->second.answer) continue;
       const Result<std::vector<WorkloadFit>>& fits = *answer->second.answer;
       if (!fits) {
         candidate.why = fits.error().message();
+        candidate.failed = true;
         continue;
       }
       const std::vector<std::string>& uids = answer->second.question.uids;
       const auto at = std::find(uids.begin(), uids.end(), one.meta.uid);
       if (at == uids.end()) continue;
       const WorkloadFit& fit = (*fits)[static_cast<std::size_t>(at - uids.begin())];
-      candidate.fits = fit.fits;
+      const bool is_outdated = round.relieved.contains(cluster) && !fit.never;
+      if (!is_outdated || fit.fits != false) candidate.fits = fit.fits;
       candidate.why = fit.why;
+      candidate.never = fit.never;
     }
   }
   return candidates;
@@ -267,18 +294,28 @@ asio::awaitable<void> Dispatcher::round() {
       informers_.checks.fresh() && informers_.configs.fresh() && informers_.workloads.fresh();
   if (!known || waiting_.empty()) co_return;
   ++counts_.rounds;
-  const std::map<std::string, Asked> asked = co_await askAll();
+  Round round;
+  round.asked = co_await askAll();
   Pointers turns;
   for (const auto& [uid, one] : waiting_)
     if (isUndecided(one)) turns.push_back(&one);
   sortByTurn(turns);
   std::vector<std::string> uids;
   for (const PendingWorkload* one : turns) uids.push_back(one->meta.uid);
-  for (const std::string& uid : uids) co_await decide(uid, asked);
+  // New workloads are not asked about before the next round.
+  const auto end = Clock::now() + kLongestRound;
+  std::size_t decided = 0;
+  for (const std::string& uid : uids) {
+    if (Clock::now() > end) {
+      changed_ = true;
+      break;
+    }
+    co_await decide(uid, round);
+    if (++decided % kAtOnce == 0) co_await asio::post(executor_, asio::use_awaitable);
+  }
 }
 
-asio::awaitable<void> Dispatcher::decide(const std::string& uid,
-                                         const std::map<std::string, Asked>& asked) {
+asio::awaitable<void> Dispatcher::decide(const std::string& uid, Round& round) {
   const auto found = waiting_.find(uid);
   if (found == waiting_.end()) co_return;
   const auto now = Clock::now();
@@ -292,9 +329,13 @@ asio::awaitable<void> Dispatcher::decide(const std::string& uid,
     co_return;
   }
   const Nomination nomination = nominate(
-      candidatesFor(one, asked),
+      candidatesFor(one, round),
       {one.nominated, one.named, since(one.since), since(one.nominated_at), options_.spill_after});
   found->second.reasons = nomination.reasons;
+  if (nomination.undecided) {
+    changed_ = true;  // the next round is soon
+    co_return;
+  }
   // GCC 12 destroys some temporaries in the operand of co_await twice: there are none.
   std::string message = joined(nomination.reasons, "; ");
   if (message.empty()) message = "the MultiKueueConfig " + one.config + " has no cluster";
@@ -302,6 +343,7 @@ asio::awaitable<void> Dispatcher::decide(const std::string& uid,
     if (one.nominated.empty()) co_await tell(uid, "NoClusterFits", std::move(message), false);
     co_return;
   }
+  relieve(uid, nomination.clusters, &round);
   if (!co_await write(one, nomination.clusters)) co_return;
   for (const std::string& cluster : nomination.clusters)
     if (std::find(one.nominated.begin(), one.nominated.end(), cluster) == one.nominated.end())
@@ -309,8 +351,23 @@ asio::awaitable<void> Dispatcher::decide(const std::string& uid,
   if (const auto still = waiting_.find(uid); still != waiting_.end()) {
     still->second.nominated = nomination.clusters;
     still->second.nominated_at = Clock::now();
+    still->second.fits = nomination.fits;
     message = joined(nomination.clusters, ", ") + ". " + message;
-    co_await tell(uid, "ClusterNominated", std::move(message), false);
+    co_await tell(uid, kNominated, std::move(message), false);
+  }
+}
+
+// Workloads were tried beside this one in clusters in which it fits too, and that do not get it.
+void Dispatcher::relieve(const std::string& uid, const std::vector<std::string>& nominated,
+                         Round* round) {
+  for (const auto& [cluster, one] : round->asked) {
+    if (!one.answer || !*one.answer) continue;
+    if (std::find(nominated.begin(), nominated.end(), cluster) != nominated.end()) continue;
+    const std::vector<std::string>& uids = one.question.uids;
+    const auto at = std::find(uids.begin(), uids.end(), uid);
+    if (at == uids.end()) continue;
+    if ((**one.answer)[static_cast<std::size_t>(at - uids.begin())].fits.value_or(false))
+      round->relieved.insert(cluster);
   }
 }
 
@@ -346,8 +403,9 @@ asio::awaitable<void> Dispatcher::tell(const std::string& uid, const char* reaso
   PendingWorkload& one = found->second;
   const std::string told = std::string(reason) + ' ' + message;
   const auto now = Clock::now();
-  const bool soon =
-      !one.told.empty() && now < one.told_at + kBetweenEvents && one.told.starts_with(reason);
+  const bool is_repeated =
+      reason != std::string_view(kNominated) && !one.told.empty() && one.told.starts_with(reason);
+  const bool soon = is_repeated && now < one.told_at + kBetweenEvents;
   if (one.told == told || soon) co_return;
   one.told = told;
   one.told_at = now;

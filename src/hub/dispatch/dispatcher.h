@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,12 @@ class Dispatcher {
     FitQuestion question;
     std::optional<Result<std::vector<WorkloadFit>>> answer;
   };
+  struct Round {
+    std::map<std::string, Asked> asked;  // by cluster
+    // Clusters in which a workload fits that was nominated elsewhere: others may fit there that did
+    // not beside it.
+    std::set<std::string> relieved;
+  };
   struct Informers {
     kube::Informer checks, configs, workloads;
   };
@@ -85,10 +92,10 @@ class Dispatcher {
   void setFirst(const std::string& worker, const Asked& asked);
   bool accepts(const PendingWorkload& one, const std::string& cluster) const;
   bool isUndecided(const PendingWorkload& one) const;
-  std::vector<Candidate> candidatesFor(const PendingWorkload& one,
-                                       const std::map<std::string, Asked>& asked) const;
-  boost::asio::awaitable<void> decide(const std::string& uid,
-                                      const std::map<std::string, Asked>& asked);
+  std::vector<Candidate> candidatesFor(const PendingWorkload& one, const Round& round) const;
+  static void relieve(const std::string& uid, const std::vector<std::string>& nominated,
+                      Round* round);
+  boost::asio::awaitable<void> decide(const std::string& uid, Round& round);
   boost::asio::awaitable<bool> write(const PendingWorkload& one,
                                      const std::vector<std::string>& clusters);
   boost::asio::awaitable<void> tell(const std::string& uid, const char* reason, std::string message,

@@ -40,29 +40,45 @@ Nomination nominate(std::vector<Candidate> candidates, const NominationTerms& te
   });
   Nomination found;
   std::vector<std::string> fitting, own, accepted;
+  std::size_t fitting_nominated = 0;
+  std::optional<WorkerPrice> unknown;  // of the cheapest cluster that may fit
   for (const Candidate& one : candidates) {
     const std::string refusal = refusalOf(one, terms);
     found.reasons.push_back(one.cluster + ": " + reasonOf(one, refusal));
-    if (!refusal.empty()) continue;
+    if (!refusal.empty() || one.never) continue;
+    if (!one.fits && !one.failed && !unknown) unknown = one.price;
     accepted.push_back(one.cluster);
     if (one.price == WorkerPrice::kPrivate) own.push_back(one.cluster);
-    if (one.fits.value_or(false)) fitting.push_back(one.cluster);
+    if (!one.fits.value_or(false)) continue;
+    if (contains(terms.nominated, one.cluster)) ++fitting_nominated;
+    // The next round may know better.
+    if (!unknown || *unknown >= one.price || terms.waited >= kPatience) {
+      fitting.push_back(one.cluster);
+    } else {
+      found.undecided = true;
+    }
   }
   found.clusters = terms.nominated;
+  found.undecided = found.undecided && fitting.empty();
   if (terms.nominated.empty()) {
     if (!fitting.empty()) {
       found.clusters = {fitting.front()};
+      found.fits = true;
     } else if (terms.waited >= kPatience) {
       found.clusters = own.empty() ? std::move(accepted) : std::move(own);
       found.clusters.resize(std::min(found.clusters.size(), kMaxNominated));
     }
     return found;
   }
-  if (terms.nominated_for < kPatience || terms.nominated.size() >= kMaxFurther) return found;
+  if (terms.nominated_for < kPatience || fitting_nominated >= kMaxFurther ||
+      terms.nominated.size() >= kMaxNominated)
+    return found;
   const auto further =
       std::find_if(fitting.begin(), fitting.end(),
                    [&](const std::string& cluster) { return !contains(terms.nominated, cluster); });
-  if (further != fitting.end()) found.clusters.push_back(*further);
+  if (further == fitting.end()) return found;
+  found.clusters.push_back(*further);
+  found.fits = true;
   return found;
 }
 

@@ -49,7 +49,8 @@ PendingWorkload pendingOf(const json::value& object, const kube::KueueWorkload& 
   one.created = textAt(whole, {"metadata", "creationTimestamp"});
   one.nominated = workload.nominated;
   one.applied = workload.applied;
-  one.question = questionOf(whole);
+  if (std::string text = questionOf(whole); text.size() < kMaxBytes / 2)
+    one.question = std::make_shared<const std::string>(std::move(text));
   for (const kube::KueuePodSet& set : workload.pod_sets)
     if (const auto named = set.pod.meta.annotations.find(kClusterKey);
         named != set.pod.meta.annotations.end())
@@ -71,12 +72,12 @@ FitQuestion questionAbout(const std::vector<const PendingWorkload*>& placed,
   // `part`: of the question, that may be used.
   const auto add = [&question](const PendingWorkload& one, std::size_t part) {
     const bool has_place = question.uids.size() < kMaxWorkloads / part &&
-                           question.list.size() + one.question.size() < kMaxBytes / part;
+                           question.list.size() + one.question->size() < kMaxBytes / part;
     if (!has_place) {
       question.whole = false;
       return;
     }
-    question.list += (question.uids.empty() ? "" : ",") + one.question;
+    question.list += (question.uids.empty() ? "" : ",") + *one.question;
     question.uids.push_back(one.meta.uid);
   };
   for (const PendingWorkload* one : placed) add(*one, 2);

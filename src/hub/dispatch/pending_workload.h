@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,12 @@ struct PendingWorkload {
   std::string config;                  // name of its MultiKueueConfig
   std::vector<std::string> nominated;  // clusters
   std::string named;                   // the only accepted cluster; empty: any
-  std::string question;                // JSON: what decides whether it fits
-  bool applied = false;                // as of kube::KueueWorkload
-  Clock::time_point since{};           // it waits
+  // JSON: what decides whether it fits. Null: it is too large for a question.
+  std::shared_ptr<const std::string> question;
+  bool applied = false;       // as of kube::KueueWorkload
+  Clock::time_point since{};  // it waits
   Clock::time_point nominated_at{};
+  bool fits = false;                 // in the cluster that was nominated last, then
   std::vector<std::string> reasons;  // of the last decision, one for each cluster
   // Of the last Event.
   std::string told;

@@ -37,6 +37,11 @@ const char* nameOf(WorkerPrice price) {
   return "private";
 }
 
+std::string shortened(std::string text) {
+  if (text.size() > kMaxWhy) text.replace(kMaxWhy - 3, std::string::npos, "...");
+  return text;
+}
+
 Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::size_t count) {
   const Result<json::object> answer = objectOf(text);
   if (!answer) return answer.error();
@@ -53,7 +58,9 @@ Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::si
     if (const json::value* known = row.if_contains("fits"); known && known->is_bool())
       one.fits = known->get_bool();
     if (const json::value* why = row.if_contains("why"); why && why->is_string())
-      one.why = std::string(why->get_string()).substr(0, kMaxWhy);
+      one.why = shortened(std::string(why->get_string()));
+    if (const json::value* never = row.if_contains("never"); never && never->is_bool())
+      one.never = never->get_bool();
   }
   return fits;
 }

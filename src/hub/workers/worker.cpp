@@ -17,7 +17,11 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds kEvery{5}, kFreshFor{15}, kKnownFor{60};
 // Only one of a scheduler's replicas leads, and the Service chooses one by chance.
 constexpr unsigned kTries = 8;
-// A worker that does not answer keeps a round of the dispatcher for that time.
+// No further try after that time. A worker that does not answer keeps a round of the dispatcher for
+// 5 s at most: a try connects and asks for 2 s each.
+constexpr std::chrono::seconds kTryFor{1};
+// A report has 8 KiB, an answer about 128 workloads 64 KiB.
+constexpr std::uint64_t kMaxAnswer = 256u << 10;
 constexpr kube::ClientOptions kTerms{20, 40, std::chrono::seconds(2), 1};
 
 }  // namespace
@@ -62,22 +66,28 @@ std::optional<Worker::Clock::duration> Worker::age() const {
   return Clock::now() - *read_at_;
 }
 
-asio::awaitable<Result<std::string>> Worker::send(kube::Verb verb, const char* what,
+asio::awaitable<Result<kube::Reply>> Worker::send(kube::Verb verb, const char* what,
                                                   std::string body) {
-  Error error{ErrorCode::kUnavailable, "no answer"};
-  for (unsigned tried = 0; tried < kTries; ++tried) {
+  Result<kube::Reply> reply = Error{ErrorCode::kUnavailable, "no answer"};
+  const auto begun = Clock::now();
+  for (unsigned tried = 0; tried < kTries && Clock::now() < begun + kTryFor; ++tried) {
     kube::Call call{verb, path_ + what, body};
-    Result<kube::Reply> reply = co_await client_->send(std::move(call));
-    if (!reply) co_return reply.error();
-    if (reply->good()) co_return std::move(reply->body);
-    error = kube::errorOf(*reply);
-    if (reply->status != http_status::kServiceUnavailable) break;
+    call.max_reply = kMaxAnswer;
+    reply = co_await client_->send(std::move(call));
+    if (!reply || reply->status != http_status::kServiceUnavailable) break;
   }
-  co_return error;
+  co_return reply;
+}
+
+Result<std::string> Worker::bodyOf(Result<kube::Reply> reply) {
+  if (reply && reply->good()) return std::move(reply->body);
+  const Error error = reply ? kube::errorOf(*reply) : reply.error();
+  return Error{error.code(), shortened(error.message())};
 }
 
 asio::awaitable<void> Worker::read() {
-  const Result<std::string> text = co_await send(kube::Verb::kGet, "/capacity", "");
+  Result<kube::Reply> reply = co_await send(kube::Verb::kGet, "/capacity", "");
+  const Result<std::string> text = bodyOf(std::move(reply));
   Result<boost::json::object> report =
       text ? reportOf(*text) : Result<boost::json::object>(text.error());
   ++(report ? counts_.reports : counts_.failed_reports);
@@ -106,7 +116,11 @@ asio::awaitable<void> Worker::run(const bool* stopped) {
 }
 
 asio::awaitable<Result<std::vector<WorkloadFit>>> Worker::ask(std::string list, std::size_t count) {
-  const Result<std::string> text = co_await send(kube::Verb::kPost, "/fit", std::move(list));
+  Result<kube::Reply> reply = co_await send(kube::Verb::kPost, "/fit", std::move(list));
+  if (reply && reply->status == http_status::kTooManyRequests)
+    co_return std::vector<WorkloadFit>(
+        count, WorkloadFit{std::nullopt, "its scheduler answers others", false});
+  const Result<std::string> text = bodyOf(std::move(reply));
   Result<std::vector<WorkloadFit>> fits =
       text ? workloadFitsOf(*text, count) : Result<std::vector<WorkloadFit>>(text.error());
   ++(fits ? counts_.questions : counts_.failed_questions);
@@ -114,7 +128,8 @@ asio::awaitable<Result<std::vector<WorkloadFit>>> Worker::ask(std::string list, 
 }
 
 asio::awaitable<Result<std::string>> Worker::askPod(std::string pod) {
-  return send(kube::Verb::kPost, "/fit", std::move(pod));
+  Result<kube::Reply> reply = co_await send(kube::Verb::kPost, "/fit", std::move(pod));
+  co_return bodyOf(std::move(reply));
 }
 
 }  // namespace divvy::hub

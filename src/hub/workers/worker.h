@@ -58,8 +58,9 @@ class Worker {
  private:
   Worker(boost::asio::any_io_executor executor, const HubOptions& hub, const WorkerOptions& options,
          std::unique_ptr<kube::Client> client);
-  boost::asio::awaitable<Result<std::string>> send(kube::Verb verb, const char* what,
+  boost::asio::awaitable<Result<kube::Reply>> send(kube::Verb verb, const char* what,
                                                    std::string body);
+  static Result<std::string> bodyOf(Result<kube::Reply> reply);
   boost::asio::awaitable<void> read();
 
   boost::asio::any_io_executor executor_;

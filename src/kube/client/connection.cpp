@@ -5,8 +5,6 @@
 namespace divvy::kube {
 namespace {
 
-// A list of all pods of a large cluster arrives in pages, which are far smaller.
-constexpr std::uint64_t kMaxBody = 256u << 20;
 constexpr std::size_t kChunk = 64u << 10;
 
 http::verb verbOf(Verb verb) {
@@ -143,6 +141,7 @@ void Connection::cut() {
 template <typename Stream>
 asio::awaitable<Result<Reply>> Connection::exchangeOn(Stream& stream,
                                                       http::request<http::string_body> request,
+                                                      std::uint64_t most,
                                                       std::chrono::milliseconds bound) {
   reusable_ = false;
   unanswered_ = true;
@@ -150,7 +149,7 @@ asio::awaitable<Result<Reply>> Connection::exchangeOn(Stream& stream,
   auto [unsent, sent] = co_await http::async_write(stream, request, kNoThrow);
   if (unsent) co_return lost("asking", unsent);
   http::response_parser<http::string_body> parser;
-  parser.body_limit(kMaxBody);
+  parser.body_limit(most);
   auto [headless, head] = co_await http::async_read_header(stream, buffer_, parser, kNoThrow);
   if (headless) co_return lost("reading the answer", headless);
   unanswered_ = false;
@@ -203,8 +202,9 @@ asio::awaitable<Result<Reply>> Connection::exchange(const Access& access, const 
                                                     std::chrono::milliseconds bound) {
   http::request<http::string_body> request = requestOf(access, call, token);
   if (Tls* tls = std::get_if<Tls>(&stream_))
-    co_return co_await exchangeOn(*tls, std::move(request), bound);
-  co_return co_await exchangeOn(std::get<Plain>(stream_), std::move(request), bound);
+    co_return co_await exchangeOn(*tls, std::move(request), call.max_reply, bound);
+  co_return co_await exchangeOn(std::get<Plain>(stream_), std::move(request), call.max_reply,
+                                bound);
 }
 
 asio::awaitable<Result<Reply>> Connection::follow(const Access& access, const Call& call,

@@ -54,7 +54,7 @@ class Connection {
   template <typename Stream>
   asio::awaitable<Result<Reply>> exchangeOn(Stream& stream,
                                             http::request<http::string_body> request,
-                                            std::chrono::milliseconds bound);
+                                            std::uint64_t most, std::chrono::milliseconds bound);
   template <typename Stream>
   asio::awaitable<Result<Reply>> followOn(Stream& stream, http::request<http::string_body> request,
                                           std::chrono::seconds quiet, LineHandler taker);

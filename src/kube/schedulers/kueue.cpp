@@ -1,7 +1,9 @@
 #include "kube/kueue.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/rfc3339.h"
 #include "objects/read_meta.h"
 
 namespace divvy::kube {
@@ -43,6 +45,14 @@ void readAdmission(Members& admission, KueueWorkload* workload) {
 
 void readStatus(Members& status, KueueWorkload* workload) {
   workload->quota_reserved = conditionOf(status, "QuotaReserved") == "True";
+  status.each("conditions", [&](Members& one) {
+    std::string type, since;
+    one.text("type", &type);
+    one.text("lastTransitionTime", &since);
+    if (type == "QuotaReserved")
+      workload->quota_since =
+          std::max<std::int64_t>(rfc3339Seconds(since, Rfc3339Form::kAnyOffset), 0);
+  });
   workload->admitted = conditionOf(status, "Admitted") == "True";
   workload->evicted = conditionOf(status, "Evicted") == "True";
   workload->finished = conditionOf(status, "Finished") == "True";

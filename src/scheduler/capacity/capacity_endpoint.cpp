@@ -156,6 +156,7 @@ asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
   if (const std::string why = options_.why_not(); !why.empty())
     co_return http::plainText(http_status::kServiceUnavailable, why);
   const engine::Instant begun = now();
+  const auto read_since = SteadyClock::now();
   if (questions_ >= kMaxQuestions || begun < next_question_)
     co_return http::plainText(http_status::kTooManyRequests,
                               "other questions are in progress: retry");
@@ -166,11 +167,12 @@ asio::awaitable<http::Answer> CapacityEndpoint::fitAnswer(http::Query query) {
     co_return http::plainText(http_status::kBadRequest,
                               "the body is no JSON; accepted: a Pod, or a List of Workloads");
   const bj::value* kind = object.is_object() ? object.get_object().if_contains("kind") : nullptr;
-  if (kind != nullptr && *kind == "List") co_return workloadsAnswer(object);
+  if (kind != nullptr && *kind == "List") co_return workloadsAnswer(object, read_since);
   co_return co_await podAnswer(std::move(object));
 }
 
-http::Answer CapacityEndpoint::workloadsAnswer(const bj::value& list) {
+http::Answer CapacityEndpoint::workloadsAnswer(const bj::value& list,
+                                               SteadyClock::time_point read_since) {
   const auto refused = [](const std::string& why) {
     return http::plainText(http_status::kBadRequest, why);
   };
@@ -193,11 +195,12 @@ http::Answer CapacityEndpoint::workloadsAnswer(const bj::value& list) {
   const auto begun = SteadyClock::now();
   const std::vector<FitAnswer> answers =
       options_.would_fit(workloads, [&] { return SteadyClock::now() - begun > kLongestList; });
-  pauseAfter(SteadyClock::now() - begun);
+  pauseAfter(SteadyClock::now() - read_since);
   bj::array rows;
   for (const FitAnswer& one : answers)
     rows.push_back(bj::object{{"fits", one.fits ? bj::value(*one.fits) : bj::value(nullptr)},
-                              {"why", one.why.empty() ? bj::value(nullptr) : bj::value(one.why)}});
+                              {"why", one.why.empty() ? bj::value(nullptr) : bj::value(one.why)},
+                              {"never", one.never}});
   return {http_status::kOk, bj::serialize(bj::object{{"items", std::move(rows)}})};
 }
 

@@ -52,7 +52,8 @@ class CapacityEndpoint : public ClusterObserver {
   http::Answer reportAnswer() const;
   boost::asio::awaitable<http::Answer> fitAnswer(http::Query query);
   boost::asio::awaitable<http::Answer> podAnswer(boost::json::value object);
-  http::Answer workloadsAnswer(const boost::json::value& list);
+  http::Answer workloadsAnswer(const boost::json::value& list,
+                               std::chrono::steady_clock::time_point read_since);
   void pauseAfter(std::chrono::steady_clock::duration spent);
   Result<RecentShape> shapeOf(const boost::json::value& object) const;
 

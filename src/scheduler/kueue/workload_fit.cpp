@@ -39,6 +39,9 @@ std::string countOf(std::size_t pods) {
   return std::to_string(pods) + (pods == 1 ? " pod" : " pods");
 }
 
+// Of a container with its requests, about.
+constexpr std::size_t kContainerBytes = 1024;
+
 std::size_t bytesOf(const kube::Labels& labels) {
   std::size_t bytes = 0;
   for (const auto& [key, value] : labels) bytes += key.size() + value.size();
@@ -101,11 +104,14 @@ Result<WorkloadFit::Expectation> WorkloadFit::expectationOf(
     kube::Pod pod = set.pod;
     pod.priority = workload.priority;
     if (!workload.job.empty()) pod.meta.labels.try_emplace(kJobLabel, workload.job);
-    all.bytes += (bytesOf(pod.meta.annotations) + bytesOf(pod.meta.labels)) *
-                 static_cast<std::size_t>(set.count);
+    const std::size_t containers = pod.init.size() + pod.containers.size();
+    all.bytes +=
+        (bytesOf(pod.meta.annotations) + bytesOf(pod.meta.labels) + containers * kContainerBytes) *
+        static_cast<std::size_t>(set.count);
     if (all.bytes > kMaxTemplateBytes)
-      return Error{ErrorCode::kUsage, "annotations and labels of all its pods have more than " +
-                                          std::to_string(kMaxTemplateBytes >> 20) + " MiB"};
+      return Error{ErrorCode::kUsage,
+                   "containers, annotations and labels of all its pods have more than " +
+                       std::to_string(kMaxTemplateBytes >> 20) + " MiB"};
     const std::string name = workload.meta.name + '.' + set.name;
     const Result<NamedGang> named = gangFor(pod, name);
     if (!named) return Error(named.error()).context("pod set " + set.name);
@@ -150,14 +156,15 @@ std::vector<FitAnswer> WorkloadFit::wouldFit(const std::vector<kube::KueueWorklo
   std::size_t pods = 0, bytes = 0;
   for (std::size_t at = 0; at < workloads.size() && !over(); ++at) {
     if (std::string why = refusal ? refusal(workloads[at]) : ""; !why.empty()) {
-      answers[at] = {false, std::move(why)};
+      answers[at] = {false, std::move(why), true};
       continue;
     }
     kube::KueueWorkload workload = workloads[at];
     workload.meta.uid = "question/" + std::to_string(at);
     Result<Expectation> expected = expectationOf(workload);
     if (!expected) {
-      answers[at] = {false, expected.error().message()};
+      answers[at] = {false, expected.error().message(),
+                     expected.error().code() == ErrorCode::kUsage};
       continue;
     }
     const bool is_here = std::all_of(
@@ -168,9 +175,10 @@ std::vector<FitAnswer> WorkloadFit::wouldFit(const std::vector<kube::KueueWorklo
       answers[at] = {true, ""};
       continue;
     }
+    // A large one keeps no smaller one behind it from being tried.
+    if (pods + expected->pods > kMaxOfGang || bytes + expected->bytes > kMaxTemplateBytes) continue;
     pods += expected->pods;
     bytes += expected->bytes;
-    if (pods > kMaxOfGang || bytes > kMaxTemplateBytes) break;
     gangs.push_back(std::move(expected->gangs));
     places.push_back(at);
   }

@@ -48,7 +48,8 @@ using WhyNoQuota = std::function<std::string(const kube::KueueWorkload&)>;
 // Whether a workload would fit. None: it was not tried.
 struct FitAnswer {
   std::optional<bool> fits;
-  std::string why;  // one line; empty: it fits
+  std::string why;     // one line; empty: it fits
+  bool never = false;  // it can never run here as it is
 };
 
 // Not thread-safe.

@@ -69,7 +69,7 @@ std::vector<Result<void>> WorkloadReservations::tryInTurn(
     addPods(&others);
     Pods tried;
     for (const std::vector<ExpectedGang>& gangs : workloads) {
-      if (over()) break;
+      if (!results.empty() && over()) break;
       std::vector<kube::Pod> pods;
       for (const ExpectedGang& one : gangs)
         pods.insert(pods.end(), one.pods.begin(), one.pods.end());

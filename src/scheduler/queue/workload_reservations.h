@@ -45,8 +45,8 @@ class WorkloadReservations {
   // Returns whether pods of this gang are expected.
   bool expects(const std::string& gang) const { return gangs_.contains(gang); }
   // Tries to reserve devices for each of `workloads` in turn, beside those before it that fit, and
-  // ends these reservations again. Before each one it calls `over`; true: the rest are not tried.
-  // Returns as reserve() for each workload that was tried.
+  // ends these reservations again. Before each one but the first it calls `over`; true: the rest
+  // are not tried. Returns as reserve() for each workload that was tried.
   std::vector<Result<void>> tryInTurn(const std::vector<std::vector<ExpectedGang>>& workloads,
                                       const std::function<bool()>& over);
   // Adds the expected pods to `all`. Valid until the next change.

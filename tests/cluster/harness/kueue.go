@@ -168,11 +168,8 @@ func (env *Env) runKueue(options KueueOptions) error {
 	return env.registerKueue(webhook)
 }
 
-// StartKueue runs Kueue in the cluster. The result ends it, and removes its objects.
-func (env *Env) StartKueue() (func() error, error) { return env.StartKueueWith(KueueOptions{}) }
-
-// StartKueueWith runs Kueue with these options, as StartKueue.
-func (env *Env) StartKueueWith(options KueueOptions) (func() error, error) {
+// StartKueue runs Kueue in the cluster with these options. The result ends it, and removes its objects.
+func (env *Env) StartKueue(options KueueOptions) (func() error, error) {
 	if env.Kueue == "" {
 		return nil, Skip{Cause: errors.New("Kueue is not built here (--kueue)")}
 	}

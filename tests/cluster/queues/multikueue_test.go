@@ -32,7 +32,11 @@ func (m *multiKueue) add(name string) error {
 	if err != nil {
 		return err
 	}
-	stop, err := worker.StartKueue()
+	options, err := worker.PrintedKueue("scheduler")
+	if err != nil {
+		return err
+	}
+	stop, err := worker.StartKueue(options)
 	if stop != nil {
 		m.ends = append(m.ends, stop)
 	}
@@ -49,7 +53,7 @@ func (m *multiKueue) add(name string) error {
 
 func startMultiKueue(env *harness.Env, options harness.KueueOptions, names ...string) (*multiKueue, error) {
 	m := &multiKueue{manager: env, workers: map[string]*harness.Env{}}
-	stop, err := env.StartKueueWith(options)
+	stop, err := env.StartKueue(options)
 	if stop != nil {
 		m.ends = append(m.ends, stop)
 	}

@@ -200,8 +200,9 @@ TEST_F(CapacityEndpointTest, ListOfWorkloads_EachIsAnswered) {
   fits = {{true, ""}, {false, "full"}, {std::nullopt, "not tried"}};
   const http::Answer answer = ask("/fit", json::serialize(list));
   ASSERT_EQ(answer.status, 200u) << answer.body;
-  EXPECT_EQ(answer.body, R"({"items":[{"fits":true,"why":null},{"fits":false,"why":"full"},)"
-                         R"({"fits":null,"why":"not tried"}]})");
+  EXPECT_EQ(answer.body, R"({"items":[{"fits":true,"why":null,"never":false},)"
+                         R"({"fits":false,"why":"full","never":false},)"
+                         R"({"fits":null,"why":"not tried","never":false}]})");
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].pod_sets.at(0).count, 2);
 }

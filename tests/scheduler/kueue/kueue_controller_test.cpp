@@ -271,6 +271,7 @@ TEST_F(KueueTest, AskedAboutWorkload_ItsQueueMustAdmitHere) {
     workload.queue = queue;
     const FitAnswer answer = controller->wouldFit({workload}, [] { return false; }).at(0);
     EXPECT_EQ(answer.fits, answer.why.empty());
+    EXPECT_EQ(answer.never, !answer.why.empty());
     return answer.why;
   };
   json::object stopped_status = condition("Active", false);

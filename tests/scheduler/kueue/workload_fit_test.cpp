@@ -213,7 +213,8 @@ TEST(WorkloadFit, TemplatesTooLarge_Rejected) {
   const kube::KueueWorkload job = workloadOf("job", 1'000, {{"a", std::string(100'000, 'a')}});
   const FitDecision decision = fit.decide(job, 0, kUntil);
   EXPECT_EQ(decision.state, FitState::kRejected);
-  EXPECT_EQ(decision.message, "annotations and labels of all its pods have more than 64 MiB");
+  EXPECT_EQ(decision.message,
+            "containers, annotations and labels of all its pods have more than 64 MiB");
 }
 
 TEST(WorkloadFit, ReservationExpired_NotMadeAgain) {
@@ -349,7 +350,7 @@ TEST(WorkloadFit, AskedForTooLong_RestIsNotTried) {
   const WorkloadFit fit = fitIn(&life);
   unsigned calls = 0;
   // Two are read, and one of these is tried.
-  const auto over = [&calls] { return calls++ == 2 || calls > 4; };
+  const auto over = [&calls] { return calls++ == 2 || calls > 3; };
   const std::vector<FitAnswer> answers =
       fit.wouldFit({workloadOf("a", 1), workloadOf("b", 1), workloadOf("c", 1)}, over);
   EXPECT_EQ(answers[0].fits, true);
@@ -358,7 +359,11 @@ TEST(WorkloadFit, AskedForTooLong_RestIsNotTried) {
     EXPECT_EQ(answers[at].why, "not tried: too many at once");
   }
   const kube::KueueWorkload large = workloadOf("large", 4000);
-  EXPECT_EQ(fit.wouldFit({large, large}, kNotOver).at(1).fits, std::nullopt);
+  const auto more = fit.wouldFit({large, large, workloadOf("small", 1)}, kNotOver);
+  EXPECT_EQ(more[1].fits, std::nullopt);
+  EXPECT_EQ(more[2].fits, true) << "large ones keep no smaller one waiting";
+  const auto none = fit.wouldFit({workloadOf("a", 1)}, [n = 0]() mutable { return n++ > 0; });
+  EXPECT_EQ(none[0].fits, true) << "one is always tried";
 }
 
 TEST(WorkloadFit, AskedAboutWhatCanNeverBeRight_NamesTheReason) {
@@ -368,6 +373,7 @@ TEST(WorkloadFit, AskedAboutWhatCanNeverBeRight_NamesTheReason) {
   const std::vector<FitAnswer> answers =
       fit.wouldFit({workloadOf("job", 5000), workloadOf("other", 1)}, kNotOver);
   EXPECT_EQ(answers[0].fits, false);
+  EXPECT_TRUE(answers[0].never);
   EXPECT_NE(answers[0].why.find("accepted"), std::string::npos) << answers[0].why;
   EXPECT_EQ(answers[1].fits, true);
 }

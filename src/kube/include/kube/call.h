@@ -35,6 +35,8 @@ struct Call {
   // Returns replies of "later" (429, 503) at once, without another attempt.
   bool once = false;
   const char* accept = kJson;  // accepted media types of the reply
+  // Bytes of the reply's body; a larger one is an error. A page of a large list has less.
+  std::uint64_t max_reply = 256u << 20;
 };
 
 // Source: apimachinery's meta/v1 Status.

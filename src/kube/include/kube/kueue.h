@@ -71,6 +71,7 @@ struct KueueWorkload {
   bool of_manager = false;  // copied here by MultiKueue, from a manager cluster
   bool active = true;       // false: it is not admitted
   bool quota_reserved = false;
+  std::int64_t quota_since = 0;  // seconds since 1970, by the server's clock; 0: not stated
   bool admitted = false;
   bool evicted = false;  // Kueue is taking its quota back
   bool finished = false;
