@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include <boost/json.hpp>
 
 #include "base/rfc3339.h"
+#include "base/utf8_text.h"
 #include "kube/kueue.h"
 
 namespace divvy::hub {
@@ -24,7 +26,7 @@ kube::Call workloadEvent(const kube::Meta& workload, WorkloadEvent event) {
   const std::int64_t fine = std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
   const std::string time = formatRfc3339(seconds);
   if (event.message.size() > kMaxMessage)
-    event.message = event.message.substr(0, kMaxMessage - 3) + "...";
+    event.message = utf8Prefix(std::move(event.message), kMaxMessage - 3) + "...";
   kube::Call call{kube::Verb::kPost, "/api/v1/namespaces/" + workload.namespace_name + "/events"};
   call.body = json::serialize(json::object{
       {"apiVersion", "v1"},

@@ -14,6 +14,7 @@
 
 #include "base/http_status.h"
 #include "base/rng.h"
+#include "base/utf8_text.h"
 #include "runtime/clock.h"
 
 namespace divvy::scheduler {
@@ -32,6 +33,8 @@ constexpr auto kBetweenRounds = std::chrono::seconds(2);
 constexpr std::size_t kNodesAtOnce = 16;
 constexpr std::uint64_t kMaxQuestion = 1 << 20;
 constexpr std::size_t kMaxWorkloads = 128;
+// Bytes: a reason may have an annotation in it, and one workload's keeps no others from being read.
+constexpr std::size_t kMaxWhy = 300;
 constexpr unsigned kMaxQuestions = 4;
 constexpr std::int64_t kQuestionEveryMs = 100;
 constexpr auto kPatience = std::chrono::milliseconds(500);
@@ -197,10 +200,12 @@ http::Answer CapacityEndpoint::workloadsAnswer(const bj::value& list,
       options_.would_fit(workloads, [&] { return SteadyClock::now() - begun > kLongestList; });
   pauseAfter(SteadyClock::now() - read_since);
   bj::array rows;
-  for (const FitAnswer& one : answers)
-    rows.push_back(bj::object{{"fits", one.fits ? bj::value(*one.fits) : bj::value(nullptr)},
-                              {"why", one.why.empty() ? bj::value(nullptr) : bj::value(one.why)},
-                              {"never", one.never}});
+  for (const FitAnswer& one : answers) {
+    bj::object& row = rows.emplace_back(bj::object()).get_object();
+    row["fits"] = one.fits ? bj::value(*one.fits) : bj::value(nullptr);
+    row["why"] = one.why.empty() ? bj::value(nullptr) : bj::value(utf8Prefix(one.why, kMaxWhy));
+    row["never"] = one.never;
+  }
   return {http_status::kOk, bj::serialize(bj::object{{"items", std::move(rows)}})};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/http_status.h"
 #include "base/rfc3339.h"
+#include "base/utf8_text.h"
 #include "log/log.h"
 #include "runtime/clock.h"
 #include "scheduler/pod_group.h"
@@ -32,7 +33,7 @@ std::string fitPatch(const kube::KueueWorkload& workload, const std::vector<std:
   for (const std::string& check : checks) {
     bj::object state{{"name", check},
                      {"state", nameOf(decision.state)},
-                     {"message", decision.message.substr(0, kMaxMessage)},
+                     {"message", utf8Prefix(decision.message, kMaxMessage)},
                      {"lastTransitionTime", formatRfc3339(seconds)}};
     if (decision.state == FitState::kRetry) state["requeueAfterSeconds"] = decision.retry_s;
     if (!updates.empty()) state["podSetUpdates"] = updates;

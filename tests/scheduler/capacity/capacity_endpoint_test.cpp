@@ -204,6 +204,13 @@ TEST_F(CapacityEndpointTest, ListOfWorkloads_EachIsAnswered) {
                          R"({"fits":false,"why":"full","never":false},)"
                          R"({"fits":null,"why":"not tried","never":false}]})");
   ASSERT_EQ(asked.size(), 2u);
+  // A reason that has an annotation of a tenant in it, cut within no character.
+  std::string hostile = "x";
+  for (int i = 0; i < 10'000; ++i) hostile += "\u00e9";
+  fits = {{false, hostile}, {true, ""}, {true, ""}};
+  pass(std::chrono::seconds(1));
+  const json::value rows = json::parse(ask("/fit", json::serialize(list)).body).at("items");
+  EXPECT_EQ(rows.at(0).at("why").as_string().size(), 299u);
   EXPECT_EQ(asked[0].pod_sets.at(0).count, 2);
 }
 
