@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hub/capacity_report.h"
+
 namespace divvy::hub {
 namespace {
 
@@ -32,6 +34,7 @@ TEST(WorkloadFits, OtherAnswers_AreRefusedOrNotKnown) {
   EXPECT_EQ((*fits)[0].fits, std::nullopt);
   EXPECT_EQ((*fits)[1].fits, std::nullopt);
   EXPECT_EQ((*fits)[2].why.size(), 300u) << "a hostile cluster's text is cut";
+  EXPECT_TRUE((*fits)[2].why.ends_with("x..."));
 }
 
 TEST(CapacityReport, OtherVersion_IsRefused) {

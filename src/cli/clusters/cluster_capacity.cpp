@@ -4,14 +4,13 @@
 
 #include <boost/json.hpp>
 
+#include "hub/capacity_report.h"
 #include "json/path.h"
 
 namespace divvy::cli {
 namespace {
 
 namespace json = boost::json;
-
-constexpr std::int64_t kVersion = 1;
 
 std::optional<std::uint64_t> knownAt(const json::object& object, std::string_view name) {
   const json::value* found = object.if_contains(name);
@@ -26,24 +25,11 @@ std::uint64_t countAt(const json::object& object, std::string_view name) {
   return knownAt(object, name).value_or(0);
 }
 
-Result<json::object> objectOf(const std::string& text) {
-  boost::system::error_code fault;
-  json::value value = json::parse(text, fault);
-  if (fault || !value.is_object())
-    return Error{ErrorCode::kCorrupt, "the scheduler's answer is no JSON object"};
-  return std::move(value.get_object());
-}
-
 }  // namespace
 
 Result<ClusterCapacity> capacityOf(const std::string& text) {
-  Result<json::object> report = objectOf(text);
+  Result<json::object> report = hub::reportOf(text);
   if (!report) return report.error();
-  const json::value* version = report->if_contains("version");
-  if (version == nullptr || !version->is_int64() || version->get_int64() != kVersion)
-    return Error{ErrorCode::kCorrupt,
-                 "the scheduler's answer is of another version; accepted: 1. Use the divvy of "
-                 "that cluster"};
   ClusterCapacity capacity;
   capacity.at_ms = integerAt(*report, {"at_ms"});
   if (const json::value* models = report->if_contains("models"); models && models->is_array())
@@ -59,7 +45,7 @@ Result<ClusterCapacity> capacityOf(const std::string& text) {
 }
 
 Result<FitCount> fitCountOf(const std::string& text) {
-  const Result<json::object> fit = objectOf(text);
+  const Result<json::object> fit = hub::answerOf(text);
   if (!fit) return fit.error();
   return FitCount{knownAt(*fit, "fit"), knownAt(*fit, "fit_after_eviction")};
 }

@@ -30,8 +30,9 @@ Result<std::vector<std::string>> namesOf(const HubOptions& options) {
        {&options.contexts, &options.reserved, &options.on_demand})
     for (const std::string& name : *given)
       if (!contains(*all, name) || !contains(names, name))
-        return Error{ErrorCode::kUsage, options.clusters + " has no context " + name +
-                                            " that is used; accepted: a context of it"};
+        return Error{ErrorCode::kUsage,
+                     "context " + name + " is not in " + options.clusters +
+                         ", or --contexts leaves it out; accepted: names of used contexts"};
   if (names.empty() || names.size() > kMaxClusters)
     return Error{ErrorCode::kUsage, options.clusters + " has " + std::to_string(names.size()) +
                                         " contexts; accepted: 1 to " +

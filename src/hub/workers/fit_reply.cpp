@@ -5,6 +5,8 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8_text.h"
+#include "hub/capacity_report.h"
 #include "hub/worker_price.h"
 
 namespace divvy::hub {
@@ -15,15 +17,15 @@ namespace json = boost::json;
 constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kMaxWhy = 300;
 
-Result<json::object> objectOf(const std::string& text) {
+}  // namespace
+
+Result<json::object> answerOf(const std::string& text) {
   boost::system::error_code fault;
   json::value value = json::parse(text, fault);
   if (fault || !value.is_object())
     return Error{ErrorCode::kCorrupt, "the scheduler's answer is no JSON object"};
   return std::move(value.get_object());
 }
-
-}  // namespace
 
 const char* nameOf(WorkerPrice price) {
   switch (price) {
@@ -38,12 +40,12 @@ const char* nameOf(WorkerPrice price) {
 }
 
 std::string shortened(std::string text) {
-  if (text.size() > kMaxWhy) text.replace(kMaxWhy - 3, std::string::npos, "...");
-  return text;
+  if (text.size() <= kMaxWhy) return text;
+  return utf8Prefix(std::move(text), kMaxWhy - 3) + "...";
 }
 
 Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::size_t count) {
-  const Result<json::object> answer = objectOf(text);
+  const Result<json::object> answer = answerOf(text);
   if (!answer) return answer.error();
   const json::value* items = answer->if_contains("items");
   if (items == nullptr || !items->is_array() || items->get_array().size() != count)
@@ -66,7 +68,7 @@ Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::si
 }
 
 Result<json::object> reportOf(const std::string& text) {
-  Result<json::object> report = objectOf(text);
+  Result<json::object> report = answerOf(text);
   if (!report) return report;
   const json::value* version = report->if_contains("version");
   if (version == nullptr || !version->is_int64() || version->get_int64() != kVersion)

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <boost/json/object.hpp>
-
 #include "base/result.h"
 
 namespace divvy::hub {
@@ -22,7 +20,5 @@ std::string shortened(std::string text);
 
 // Reads the answer to a list of `count` workloads. kCorrupt: it is none.
 Result<std::vector<WorkloadFit>> workloadFitsOf(const std::string& text, std::size_t count);
-// Reads a capacity report. kCorrupt: it is none, or of another version.
-Result<boost::json::object> reportOf(const std::string& text);
 
 }  // namespace divvy::hub

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/http_status.h"
+#include "hub/capacity_report.h"
 #include "log/log.h"
 
 namespace divvy::hub {
